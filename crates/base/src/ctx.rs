@@ -1,0 +1,78 @@
+//! The context of one operation.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::{Clock, Meter, Random, SystemClock, Timestamp};
+
+/// When an operation must have ended. Waiting counts against it.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// So long from now.
+    pub fn after(duration: Duration) -> Deadline {
+        Deadline(Some(Instant::now() + duration))
+    }
+
+    /// Never: for background work and tests.
+    pub const fn never() -> Deadline {
+        Deadline(None)
+    }
+
+    /// Whether the time is over.
+    pub fn is_over(self) -> bool {
+        self.0.is_some_and(|at| Instant::now() >= at)
+    }
+
+    /// The moment itself, if there is one.
+    pub fn instant(self) -> Option<Instant> {
+        self.0
+    }
+}
+
+/// Clock, randomness, deadline and meter of one operation. Cheap to make, one per request.
+pub struct Ctx {
+    clock: Arc<dyn Clock>,
+    random: Arc<Random>,
+    deadline: Deadline,
+    meter: Meter,
+}
+
+impl Ctx {
+    /// A context on these sources.
+    pub fn new(clock: Arc<dyn Clock>, random: Arc<Random>, deadline: Deadline) -> Ctx {
+        Ctx { clock, random, deadline, meter: Meter::default() }
+    }
+
+    /// A context on the machine's clock, without a deadline.
+    pub fn background() -> Ctx {
+        let random = Arc::new(Random::from_entropy());
+        Ctx::new(Arc::new(SystemClock), random, Deadline::never())
+    }
+
+    /// The same sources with a fresh meter.
+    pub fn fork(&self) -> Ctx {
+        Ctx::new(self.clock.clone(), self.random.clone(), self.deadline)
+    }
+
+    /// The current wall-clock time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The source of randomness.
+    pub fn random(&self) -> &Random {
+        &self.random
+    }
+
+    /// When this operation must have ended.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// Where lower layers count their work.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+}

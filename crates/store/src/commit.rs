@@ -1,0 +1,203 @@
+//! Writing: one atomic, conditional commit, and the ticket it is answered by.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+use crate::{LogId, Result, Space};
+
+/// When a commit counts as done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// When it would survive a power loss.
+    #[default]
+    Sync,
+    /// When it is applied; it reaches the disk within about a second.
+    Relaxed,
+}
+
+/// One change of one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// Sets the value of a key.
+    Put(Space, Bytes, Bytes),
+    /// Removes a key; removing an absent key is no error.
+    Delete(Space, Bytes),
+}
+
+/// What must be true for a commit to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// The key is absent.
+    Absent(Space, Bytes),
+    /// The key has exactly this value.
+    Equals(Space, Bytes, Bytes),
+}
+
+/// A change of a number under a key, merged by the store so that concurrent commits need no lock.
+///
+/// Values are little-endian: `Add` works on a row of `i64`s (element-wise, missing ones are 0),
+/// `Max` on one `u64`. A row of sums that are all 0 is removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merge {
+    /// Adds to each number of the row.
+    Add(Space, Bytes, [i64; 2]),
+    /// Keeps the larger.
+    Max(Space, Bytes, u64),
+}
+
+/// The position a commit gives a log. Positions of one log grow from commit to commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Which log.
+    pub log: LogId,
+    /// Its position once this commit is in.
+    pub position: u64,
+}
+
+/// Names a commit so that its outcome can be asked for after a broken connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Token(pub u128);
+
+/// Called with the sequence of the view that will contain the commit (S6).
+pub type BeforePublish = Box<dyn FnOnce(u64) + Send>;
+
+/// One atomic change. All of it happens, or none.
+///
+/// No key may be written twice by one commit, nor both written and merged.
+#[derive(Default)]
+pub struct Commit {
+    /// Checked against the state the commit is applied to.
+    pub preconditions: Vec<Precondition>,
+    /// Puts and deletes.
+    pub writes: Vec<Write>,
+    /// Sums and maxima.
+    pub merges: Vec<Merge>,
+    /// Log positions this commit establishes.
+    pub marks: Vec<Mark>,
+    /// Name of the commit, for `resolve`. Zero for none.
+    pub token: Token,
+    /// Overrides the store's durability for this commit; `None` is the store's own.
+    pub durability: Option<Durability>,
+    /// Runs before the commit becomes visible (S6). Must be quick and must not call the store.
+    pub before_publish: Option<BeforePublish>,
+}
+
+impl Commit {
+    /// Bytes of all keys and values: what `Limits::commit_bytes_max` bounds.
+    pub fn bytes(&self) -> usize {
+        let writes = self.writes.iter().map(|write| match write {
+            Write::Put(_, key, value) => key.len() + value.len(),
+            Write::Delete(_, key) => key.len(),
+        });
+        let merges = self.merges.iter().map(|merge| match merge {
+            Merge::Add(_, key, _) => key.len() + 16,
+            Merge::Max(_, key, _) => key.len() + 8,
+        });
+        writes.sum::<usize>() + merges.sum::<usize>()
+    }
+}
+
+/// What became of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is in every view from now on.
+    Committed,
+    /// It never happened, and never will.
+    NotCommitted,
+}
+
+/// The answer to a commit, to be awaited (gateway) or waited for (scripts, background work).
+///
+/// Dropping a ticket does not undo its commit.
+pub struct Ticket(Arc<Slot>);
+
+/// The store's end of a ticket. Dropped without an answer, the ticket resolves as unknown.
+pub struct TicketSender(Option<Arc<Slot>>);
+
+#[derive(Default)]
+struct Slot {
+    state: Mutex<SlotState>,
+    ready: Condvar,
+}
+
+#[derive(Default)]
+struct SlotState {
+    result: Option<Result<()>>,
+    waker: Option<Waker>,
+}
+
+/// A ticket and its sender.
+pub fn ticket() -> (TicketSender, Ticket) {
+    let slot = Arc::new(Slot::default());
+    (TicketSender(Some(slot.clone())), Ticket(slot))
+}
+
+impl Ticket {
+    /// A ticket that is already answered.
+    pub fn resolved(result: Result<()>) -> Ticket {
+        let (sender, ticket) = ticket();
+        sender.send(result);
+        ticket
+    }
+
+    /// Blocks the thread until the answer is there.
+    pub fn wait(self) -> Result<()> {
+        let mut state = self.0.state.lock().expect("no code panics while holding this lock");
+        loop {
+            if let Some(result) = state.result.clone() {
+                return result;
+            }
+            state = self.0.ready.wait(state).expect("no code panics while holding this lock");
+        }
+    }
+}
+
+impl Future for Ticket {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        let mut state = self.0.state.lock().expect("no code panics while holding this lock");
+        match state.result.clone() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl TicketSender {
+    /// Answers the ticket.
+    pub fn send(mut self, result: Result<()>) {
+        if let Some(slot) = self.0.take() {
+            slot.answer(result);
+        }
+    }
+}
+
+impl Drop for TicketSender {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0.take() {
+            slot.answer(Err(crate::Error::Unknown));
+        }
+    }
+}
+
+impl Slot {
+    fn answer(&self, result: Result<()>) {
+        let waker = {
+            let mut state = self.state.lock().expect("no code panics while holding this lock");
+            state.result = Some(result);
+            state.waker.take()
+        };
+        self.ready.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
