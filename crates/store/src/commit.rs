@@ -49,6 +49,106 @@ pub enum Merge {
     Max(Space, Bytes, u64),
 }
 
+impl Write {
+    /// Where the key lives.
+    pub fn space(&self) -> Space {
+        match self {
+            Write::Put(space, ..) | Write::Delete(space, _) => *space,
+        }
+    }
+
+    /// The key that changes.
+    pub fn key(&self) -> &Bytes {
+        match self {
+            Write::Put(_, key, _) | Write::Delete(_, key) => key,
+        }
+    }
+
+    /// What the key holds afterwards; `None` if it is removed.
+    pub fn value(&self) -> Option<&Bytes> {
+        match self {
+            Write::Put(_, _, value) => Some(value),
+            Write::Delete(..) => None,
+        }
+    }
+}
+
+impl Precondition {
+    /// Where the key lives.
+    pub fn space(&self) -> Space {
+        match self {
+            Precondition::Absent(space, _) | Precondition::Equals(space, ..) => *space,
+        }
+    }
+
+    /// The key it is about.
+    pub fn key(&self) -> &Bytes {
+        match self {
+            Precondition::Absent(_, key) | Precondition::Equals(_, key, _) => key,
+        }
+    }
+
+    /// Whether it holds if the key has this value.
+    pub fn holds(&self, value: Option<&[u8]>) -> bool {
+        match self {
+            Precondition::Absent(..) => value.is_none(),
+            Precondition::Equals(_, _, expected) => value == Some(&expected[..]),
+        }
+    }
+}
+
+impl Merge {
+    /// Where the key lives.
+    pub fn space(&self) -> Space {
+        match self {
+            Merge::Add(space, ..) | Merge::Max(space, ..) => *space,
+        }
+    }
+
+    /// The key that changes.
+    pub fn key(&self) -> &Bytes {
+        match self {
+            Merge::Add(_, key, _) | Merge::Max(_, key, _) => key,
+        }
+    }
+
+    /// The value after the merge; `None` if the key is removed.
+    ///
+    /// An absent or short value counts as zeros. Numbers of a longer row stay as they are, so a row
+    /// may grow in a later format. Sums wrap: they come out the same in any order.
+    pub fn apply(&self, old: Option<&[u8]>) -> Option<Bytes> {
+        let old = old.unwrap_or_default();
+        match self {
+            Merge::Add(_, _, row) => add(old, row),
+            Merge::Max(_, _, number) => {
+                let larger = u64::from_le_bytes(number_at(old, 0)).max(*number);
+                Some(Bytes::copy_from_slice(&larger.to_le_bytes()))
+            }
+        }
+    }
+}
+
+fn add(old: &[u8], row: &[i64]) -> Option<Bytes> {
+    let length = old.len().next_multiple_of(8).max(row.len() * 8);
+    let mut sums = Vec::with_capacity(length);
+    for at in 0..length / 8 {
+        let sum = i64::from_le_bytes(number_at(old, at));
+        let sum = sum.wrapping_add(row.get(at).copied().unwrap_or(0));
+        sums.extend_from_slice(&sum.to_le_bytes());
+    }
+    let is_zero = sums.iter().all(|&byte| byte == 0);
+    (!is_zero).then(|| Bytes::from(sums))
+}
+
+/// Number `at` of a row, zeros where the row ends.
+fn number_at(row: &[u8], at: usize) -> [u8; 8] {
+    let mut number = [0; 8];
+    let rest = row.get(at * 8..).unwrap_or_default();
+    let length = rest.len().min(8);
+    number[..length].copy_from_slice(&rest[..length]);
+    number
+}
+
 /// The position a commit gives a log. Positions of one log grow from commit to commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -67,7 +167,8 @@ pub type BeforePublish = Box<dyn FnOnce(u64) + Send>;
 
 /// One atomic change. All of it happens, or none.
 ///
-/// No key may be written twice by one commit, nor both written and merged.
+/// No key may be written twice by one commit, nor both written and merged. A key has at least one
+/// byte. Order inside a commit: preconditions, writes, merges.
 #[derive(Default)]
 pub struct Commit {
     /// Checked against the state the commit is applied to.

@@ -23,18 +23,23 @@
 //!
 //! ELSEWHERE  What the bytes mean: `storage::keys`. Which store runs: `server`.
 
+mod check;
 mod commit;
 mod error;
 mod read;
+#[cfg(feature = "suite")]
 pub mod suite;
+mod tokens;
 mod view;
 
+pub use check::check_preconditions;
 pub use commit::{
-    Commit, Durability, Mark, Merge, Outcome, Precondition, Ticket, TicketSender, Token, Write,
-    ticket,
+    BeforePublish, Commit, Durability, Mark, Merge, Outcome, Precondition, Ticket, TicketSender,
+    Token, Write, ticket,
 };
 pub use error::{Error, Result};
 pub use read::{Direction, Page, Range, Reader, Row, ScanOptions};
+pub use tokens::RecentTokens;
 pub use view::{LogId, Positions, View};
 
 use std::path::Path;
@@ -86,6 +91,25 @@ pub struct Statistics {
     pub groups: u64,
 }
 
+/// What opening a store found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    /// Whether the store was closed in an orderly way before, or is new. If not, a layer above that
+    /// hands out numbers of its own skips ahead as far as it may have got in a second.
+    pub was_clean: bool,
+    /// Whether commits that had been answered may be missing: an unclean stop of a store that
+    /// wrote with [`Durability::Relaxed`]. Positions were then moved ahead by `positions_skipped`.
+    pub may_have_lost: bool,
+    /// How far every log position was moved, so that none handed out before is used again.
+    pub positions_skipped: u64,
+}
+
+impl Default for Recovery {
+    fn default() -> Recovery {
+        Recovery { was_clean: true, may_have_lost: false, positions_skipped: 0 }
+    }
+}
+
 /// A store. See the module header for what all of it promises.
 pub trait Store: Send + Sync + 'static {
     /// The newest published view. Cheap: every request takes one.
@@ -98,6 +122,9 @@ pub trait Store: Send + Sync + 'static {
     fn commit(&self, commit: Commit) -> Ticket;
 
     /// What became of a commit whose ticket resolved as unknown, by its token.
+    ///
+    /// Ask only after the ticket has resolved. A store remembers the tokens of its newest commits
+    /// ([`RecentTokens`]); a token it does not know is answered with `NotCommitted`.
     fn resolve(&self, token: Token) -> Result<Outcome>;
 
     /// Writes everything published so far to stable storage, whatever the durability.
@@ -114,4 +141,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Figures for the operator.
     fn statistics(&self) -> Statistics;
+
+    /// What opening the store found.
+    fn recovered(&self) -> Recovery {
+        Recovery::default()
+    }
 }

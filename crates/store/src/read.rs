@@ -99,6 +99,24 @@ pub struct Page {
     pub is_cut: bool,
 }
 
+impl Page {
+    /// Takes from `rows` until a bound of `options` is reached. No row is pulled that is not kept.
+    pub fn fill(rows: impl Iterator<Item = Result<Row>>, options: &ScanOptions) -> Result<Page> {
+        let mut page = Page::default();
+        let mut bytes = 0usize;
+        for row in rows {
+            let row = row?;
+            bytes = bytes.saturating_add(row.key.len() + row.value.len());
+            page.rows.push(row);
+            if page.rows.len() >= options.rows_max || bytes >= options.bytes_max {
+                page.is_cut = true;
+                break;
+            }
+        }
+        Ok(page)
+    }
+}
+
 /// Reads on one snapshot. Implementations are cheap to share and never change what they show (S5).
 pub trait Reader: Send + Sync {
     /// The value of one key.

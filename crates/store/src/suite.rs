@@ -1,1 +1,1 @@
-//! In preparation.
+//! The contract suite every store passes; in preparation.

@@ -26,6 +26,12 @@ impl Positions {
         self.chunks.get(at / CHUNK).map_or(0, |chunk| chunk[at % CHUNK])
     }
 
+    /// Every log that has a position, with it, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (LogId, u64)> {
+        let all = self.chunks.iter().flat_map(|chunk| chunk.iter().copied());
+        (0u32..).map(LogId).zip(all).filter(|&(_, position)| position > 0)
+    }
+
     /// Moves `log` to `position`. A position never goes back.
     pub fn advance(&mut self, log: LogId, position: u64) {
         let at = log.0 as usize;
