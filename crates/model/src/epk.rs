@@ -8,8 +8,8 @@
 //!
 //! Clients compute the same bytes to find the range of a key, so they are part of the wire
 //! contract; `tests/epk.rs` checks them against the clients' own answers. Where clients disagree
-//! we follow the service. The two MurmurHash3 functions are written out: they are small, frozen
-//! forever by this contract, and the published crates disagree about the order of the halves.
+//! we follow the service. The two MurmurHash3 functions are written out: they are small, and
+//! frozen forever by this contract, which a dependency would not be.
 //!
 //! INVARIANTS
 //! (E1) The ranges of a container are contiguous, the first begins at "", the last ends at "FF".
