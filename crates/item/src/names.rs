@@ -1,0 +1,123 @@
+//! Has this object had this name before?
+//!
+//! Names are compared by their canonical text, which is the same question as comparing them
+//! unescaped. The names of all open objects lie on one stack. A narrow object is searched from its
+//! base; from `NARROW_MAX` names on an object keeps a set of keyed hashes, so that no choice of
+//! names makes ingest quadratic.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+
+/// Names up to which a search of the list beats hashing.
+const NARROW_MAX: usize = 32;
+
+/// The names of the objects that are open, innermost last.
+#[derive(Default)]
+pub(crate) struct Names {
+    stack: Vec<Name>,
+    hashing: RandomState,
+}
+
+/// The names of one object.
+#[derive(Default)]
+pub(crate) struct Scope {
+    base: usize,
+    wide: Option<HashSet<u64>>,
+}
+
+#[derive(Clone, Copy)]
+struct Name {
+    signature: u64,
+    start: u32,
+    end: u32,
+}
+
+impl Names {
+    pub fn open(&self) -> Scope {
+        Scope { base: self.stack.len(), wide: None }
+    }
+
+    pub fn close(&mut self, scope: &Scope) {
+        self.stack.truncate(scope.base);
+    }
+
+    /// Adds `text[start..end]` to the innermost object; false if it was there already.
+    pub fn insert(&mut self, scope: &mut Scope, text: &[u8], start: usize, end: usize) -> bool {
+        let bytes = &text[start..end];
+        let name = Name { signature: signature(bytes), start: start as u32, end: end as u32 };
+        if self.may_contain(scope, text, bytes) && self.contains(scope, text, name) {
+            return false;
+        }
+        self.stack.push(name);
+        true
+    }
+
+    /// Asks the set of a wide object, and adds the name to it. A narrow object may contain all.
+    fn may_contain(&self, scope: &mut Scope, text: &[u8], bytes: &[u8]) -> bool {
+        let names = &self.stack[scope.base..];
+        if names.len() < NARROW_MAX {
+            return true;
+        }
+        let set = scope.wide.get_or_insert_with(|| {
+            let texts = names.iter().map(|name| &text[name.start as usize..name.end as usize]);
+            texts.map(|text| self.hashing.hash_one(text)).collect()
+        });
+        !set.insert(self.hashing.hash_one(bytes))
+    }
+
+    fn contains(&self, scope: &Scope, text: &[u8], name: Name) -> bool {
+        let bytes = |name: &Name| &text[name.start as usize..name.end as usize];
+        let names = self.stack[scope.base..].iter();
+        let mut alike = names.filter(|other| other.signature == name.signature);
+        alike.any(|other| bytes(other) == bytes(&name))
+    }
+}
+
+/// A word that differs for most names: length, first and last bytes.
+fn signature(name: &[u8]) -> u64 {
+    let length = name.len() as u64;
+    if let (Some(first), Some(last)) = (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+        return u64::from_le_bytes(*first)
+            ^ u64::from_le_bytes(*last).rotate_left(29)
+            ^ length.rotate_right(8);
+    }
+    if let (Some(first), Some(last)) = (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+        let words = [u32::from_le_bytes(*first), u32::from_le_bytes(*last)];
+        return u64::from(words[0]) ^ u64::from(words[1]) << 32 ^ length.rotate_right(8);
+    }
+    name.iter().fold(length << 56, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_duplicates_in_narrow_and_wide_objects() {
+        for width in [1, 2, NARROW_MAX - 1, NARROW_MAX, NARROW_MAX + 1, 500] {
+            // Names that share length, beginning and end, so that signatures collide.
+            let text: String = (0..width).map(|i| format!("same-beg{i:08}same-end")).collect();
+            let text = text.as_bytes();
+            let mut names = Names::default();
+            let mut scope = names.open();
+            for i in 0..width {
+                assert!(names.insert(&mut scope, text, i * 24, i * 24 + 24));
+            }
+            for i in 0..width {
+                assert!(!names.insert(&mut scope, text, i * 24, i * 24 + 24), "{i} of {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn objects_do_not_see_each_other() {
+        let mut names = Names::default();
+        let mut outer = names.open();
+        assert!(names.insert(&mut outer, b"a", 0, 1));
+        let mut inner = names.open();
+        assert!(names.insert(&mut inner, b"a", 0, 1));
+        names.close(&inner);
+        assert!(!names.insert(&mut outer, b"a", 0, 1));
+        assert!(names.insert(&mut outer, b"ab", 0, 2));
+    }
+}
