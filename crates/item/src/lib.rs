@@ -33,6 +33,7 @@ mod names;
 mod node;
 mod number;
 mod order;
+pub mod patch;
 mod scan;
 mod slot;
 mod stored;
