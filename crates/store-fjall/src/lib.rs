@@ -1,1 +1,206 @@
-//! In preparation.
+//! The embedded store: fjall 3, with our committer in front of it.
+//!
+//! fjall's own durable commit syncs inside an unfair mutex, so many writers starve each other.
+//! Here one thread owns all writing:
+//!
+//! ```text
+//!   commit ─▶ bounded queue ─▶ committer: check, merge, coalesce ─▶ one batch, one sync
+//!                 ▲                │                                        │
+//!   next group gathers here        └── before_publish ◀── new snapshot ◀────┘
+//!   while this one syncs                   │
+//!                                          └─▶ publish (snapshot, positions) ─▶ tickets
+//! ```
+//!
+//! INVARIANTS, besides S1 to S7 of the contract
+//! (F1) Only the committer writes to the engine, so the newest published snapshot and the group in
+//!      progress together are the whole state that a precondition or a merge must see.
+//! (F2) Positions are stored in the batch that contains the commits they mark.
+//! (F3) No log gets more than half of [`POSITIONS_GAP`] ahead of what is synced. After an unclean
+//!      stop of a relaxed store every position moves ahead by the whole gap, so none comes twice.
+//! (F4) `STATE` says `clean` only while no process has the store open and nothing is unwritten.
+//!
+//! LAYOUT     `directory` (files of ours), `engine` (keyspaces and their tuning), `queue`, `group`
+//!            (what a drain does, without writing), `committer` (the thread), `reader`, `journal`
+//!            (damage the engine would not report), `copy` (checkpoints).
+//!
+//! ELSEWHERE  What a commit means: `store`.
+
+mod committer;
+mod copy;
+mod directory;
+mod engine;
+mod group;
+mod journal;
+mod options;
+mod queue;
+mod reader;
+
+pub use options::{Faults, Options};
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use store::{
+    Commit, Error, Limits, Outcome, Positions, Recovery, Result, Statistics, Store, Ticket, Token,
+    View, ticket,
+};
+
+use crate::committer::{Committer, Shared};
+use crate::directory::{Directory, Stop};
+use crate::engine::Engine;
+use crate::queue::Job;
+
+/// How far positions move after an unclean stop that may have lost commits (F3).
+pub const POSITIONS_GAP: u64 = 1 << 20;
+
+const LIMITS: Limits = Limits {
+    // The engine panics on longer keys.
+    key_bytes_max: 65_535,
+    value_bytes_max: 16 << 20,
+    commit_bytes_max: 64 << 20,
+    page_rows: 1_000,
+    is_shared: false,
+};
+
+/// A store in a directory of its own. Dropping it closes it.
+pub struct FjallStore {
+    shared: Arc<Shared>,
+    engine: Arc<Engine>,
+    directory: Arc<Directory>,
+    committer: Mutex<Option<JoinHandle<()>>>,
+    recovery: Recovery,
+}
+
+impl FjallStore {
+    /// Opens the store in `path`, creating it if the directory is empty or absent.
+    ///
+    /// Fails with [`Error::Unusable`] and a sentence for the operator if the directory is in use,
+    /// of a newer format, damaged, or not ours.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<FjallStore> {
+        let directory = Arc::new(Directory::open(path.as_ref())?);
+        let stop = directory.last_stop();
+        journal::verify(&directory.engine_path(), stop)?;
+        let engine = Arc::new(Engine::open(&directory.engine_path(), &options)?);
+        let (positions, recovery) = recover(&engine, stop)?;
+        directory.mark_running(options.durability)?;
+        let shared = Arc::new(Shared::new(&engine, positions, &options));
+        let committer =
+            Committer::spawn(engine.clone(), shared.clone(), directory.clone(), options)?;
+        let committer = Mutex::new(Some(committer));
+        Ok(FjallStore { shared, engine, directory, committer, recovery })
+    }
+
+    /// Commits what is queued, writes memory to tables and leaves the directory clean.
+    ///
+    /// Later commits are refused; views already taken stay readable. Closing twice does nothing.
+    pub fn close(&self) -> Result<()> {
+        let Some(committer) = self.committer.lock().take() else {
+            return Ok(());
+        };
+        self.shared.queue.close();
+        let has_panicked = committer.join().is_err();
+        if let Some(error) = self.shared.poisoned() {
+            return Err(error);
+        }
+        if has_panicked {
+            return Err(Error::Closed);
+        }
+        self.engine.flush_tables(Duration::from_secs(60))?;
+        self.engine.sync()?;
+        self.directory.mark_clean() // F4
+    }
+
+    /// Bytes of the engine's journals: what the next open may have to replay.
+    pub fn journal_bytes(&self) -> u64 {
+        self.engine.journal_bytes()
+    }
+
+    /// Has the committer do `job` after everything enqueued before, and waits for it.
+    fn wait_for(&self, job: impl FnOnce(store::TicketSender) -> Job) -> Result<()> {
+        let (sender, ticket) = ticket();
+        self.shared.enqueue(job(sender), 0)?;
+        ticket.wait()
+    }
+}
+
+/// Loads the positions and, if commits may be missing, moves them ahead durably (F3).
+fn recover(engine: &Engine, stop: Stop) -> Result<(Positions, Recovery)> {
+    let mut positions = engine.positions()?;
+    let may_have_lost = stop == Stop::UncleanRelaxed;
+    let was_clean = matches!(stop, Stop::New | Stop::Clean);
+    let positions_skipped = if may_have_lost { POSITIONS_GAP } else { 0 };
+    if may_have_lost {
+        let moved: Vec<_> = positions.iter().map(|(log, at)| (log, at + POSITIONS_GAP)).collect();
+        for &(log, position) in &moved {
+            positions.advance(log, position);
+        }
+        engine.write_positions(&moved)?;
+    }
+    Ok((positions, Recovery { was_clean, may_have_lost, positions_skipped }))
+}
+
+impl Store for FjallStore {
+    fn view(&self) -> View {
+        self.shared.view()
+    }
+
+    fn commit(&self, commit: Commit) -> Ticket {
+        let bytes = commit.bytes();
+        let (sender, ticket) = ticket();
+        let accepted = LIMITS
+            .check(&commit)
+            .and_then(|()| self.shared.enqueue(Job::Commit(commit, sender), bytes));
+        match accepted {
+            Ok(()) => ticket,
+            Err(error) => Ticket::resolved(Err(error)),
+        }
+    }
+
+    /// Tokens are remembered in memory: after a restart every token is unknown.
+    fn resolve(&self, token: Token) -> Result<Outcome> {
+        match (self.shared.tokens.outcome(token), self.shared.poisoned()) {
+            // The commit may be in the journal and turn up at the next open.
+            (Outcome::NotCommitted, Some(error)) => Err(error),
+            (outcome, _) => Ok(outcome),
+        }
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.wait_for(Job::Sync)
+    }
+
+    fn checkpoint(&self, directory: &Path) -> Result<()> {
+        copy::checkpoint(&self.view(), directory)
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.engine.flush_tables(Duration::from_secs(60))?;
+        // Snapshots pin what they show; take a new one, so that deleted keys can go ...
+        self.wait_for(Job::Publish)?;
+        self.engine.compact()?;
+        // ... and one more, so that the tables the compaction replaced can.
+        self.wait_for(Job::Publish)
+    }
+
+    fn limits(&self) -> Limits {
+        LIMITS
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { bytes: self.engine.disk_bytes(), ..self.shared.statistics() }
+    }
+
+    fn recovered(&self) -> Recovery {
+        self.recovery
+    }
+}
+
+impl Drop for FjallStore {
+    fn drop(&mut self) {
+        // An error leaves the directory unclean, which the next open reports.
+        let _ = self.close();
+    }
+}

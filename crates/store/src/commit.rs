@@ -245,6 +245,12 @@ impl Ticket {
         ticket
     }
 
+    /// The answer, if it is there already. Refusals that do not depend on the state (too large,
+    /// busy, poisoned, closed) are there when `Store::commit` returns.
+    pub fn peek(&self) -> Option<Result<()>> {
+        self.0.state.lock().expect("no code panics while holding this lock").result.clone()
+    }
+
     /// Blocks the thread until the answer is there.
     pub fn wait(self) -> Result<()> {
         let mut state = self.0.state.lock().expect("no code panics while holding this lock");

@@ -1,0 +1,272 @@
+//! The one thread that writes.
+//!
+//! It sleeps on the queue, takes all that waits, and makes it one group: one batch, one sync, one
+//! publication. While it syncs, the next group gathers. Under relaxed durability groups are not
+//! synced; the thread wakes itself to do so within [`SYNC_WITHIN`].
+//!
+//! INVARIANTS
+//! (W1) The order of a group is write, sync, hooks, publish, answer (S4, S6).
+//! (W2) A refusal is answered with its group: what it was decided on is durable by then.
+//! (W3) After a fault nothing more is written, and every waiting commit is answered (S7).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use store::{
+    BeforePublish, Commit, Durability, Error, LogId, Positions, RecentTokens, Result, Statistics,
+    TicketSender, Token, View,
+};
+
+use crate::directory::Directory;
+use crate::engine::Engine;
+use crate::group::{Group, advanced};
+use crate::queue::{Job, Queue, Taken};
+use crate::reader::SnapshotReader;
+use crate::{Faults, Options, POSITIONS_GAP};
+
+/// How long a relaxed commit may stay unsynced.
+const SYNC_WITHIN: Duration = Duration::from_millis(900);
+
+/// What the committer and the callers share.
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    pub(crate) tokens: RecentTokens,
+    view: ArcSwap<View>,
+    poison: OnceLock<String>,
+    commits: AtomicU64,
+    groups: AtomicU64,
+}
+
+impl Shared {
+    /// Publishes the state found at open.
+    pub(crate) fn new(engine: &Engine, positions: Positions, options: &Options) -> Shared {
+        let view = View::new(0, Arc::new(positions), Arc::new(engine.snapshot()));
+        Shared {
+            queue: Queue::new(options),
+            tokens: RecentTokens::default(),
+            view: ArcSwap::from_pointee(view),
+            poison: OnceLock::new(),
+            commits: AtomicU64::new(0),
+            groups: AtomicU64::new(0),
+        }
+    }
+
+    /// The newest published view.
+    pub(crate) fn view(&self) -> View {
+        View::clone(&self.view.load())
+    }
+
+    /// Hands a job to the committer.
+    pub(crate) fn enqueue(&self, job: Job, bytes: usize) -> Result<()> {
+        match self.poisoned() {
+            Some(error) => Err(error),
+            None => self.queue.push(job, bytes),
+        }
+    }
+
+    /// The error that every commit gets after a fault.
+    pub(crate) fn poisoned(&self) -> Option<Error> {
+        self.poison.get().map(|reason| Error::Poisoned { reason: reason.clone() })
+    }
+
+    /// Figures but for the size on disk.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let commits = self.commits.load(Ordering::Relaxed);
+        Statistics { bytes: 0, commits, groups: self.groups.load(Ordering::Relaxed) }
+    }
+
+    fn set_poison(&self, reason: String) -> Error {
+        Error::Poisoned { reason: self.poison.get_or_init(|| reason).clone() }
+    }
+}
+
+/// The thread's own state.
+pub(crate) struct Committer {
+    engine: Arc<Engine>,
+    shared: Arc<Shared>,
+    directory: Arc<Directory>,
+    durability: Durability,
+    faults: Faults,
+    /// The newest snapshot, the one that is published.
+    reader: Arc<SnapshotReader>,
+    group: Group,
+    /// Positions that would survive a power loss (F3).
+    synced: Arc<Positions>,
+    /// When the oldest unsynced group was written.
+    unsynced_since: Option<Instant>,
+}
+
+/// What is left to do for a group once it is decided.
+#[derive(Default)]
+struct Pending {
+    answers: Vec<(TicketSender, Result<()>)>,
+    hooks: Vec<BeforePublish>,
+    tokens: Vec<Token>,
+    commits: u64,
+    needs_sync: bool,
+}
+
+impl Committer {
+    /// Starts the thread. It ends when the queue is closed and empty.
+    pub(crate) fn spawn(
+        engine: Arc<Engine>,
+        shared: Arc<Shared>,
+        directory: Arc<Directory>,
+        options: Options,
+    ) -> Result<JoinHandle<()>> {
+        let mut committer = Committer {
+            reader: Arc::new(engine.snapshot()),
+            synced: shared.view().positions().clone(),
+            engine,
+            shared,
+            directory,
+            durability: options.durability,
+            faults: options.faults,
+            group: Group::default(),
+            unsynced_since: None,
+        };
+        std::thread::Builder::new()
+            .name("committer".to_owned())
+            .spawn(move || committer.run_guarded())
+            .map_err(|e| Error::Fault(format!("cannot start the committer: {e}")))
+    }
+
+    /// A panic here, in a hook say, must not leave writers waiting (W3).
+    fn run_guarded(&mut self) {
+        if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
+            self.shared.set_poison("the committer panicked".to_owned());
+            self.shared.queue.close();
+            while let Taken::Jobs(jobs) = self.shared.queue.take(None) {
+                self.refuse(jobs);
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        loop {
+            match self.shared.queue.take(self.unsynced_since.map(|since| since + SYNC_WITHIN)) {
+                Taken::Jobs(jobs) if self.shared.poisoned().is_some() => self.refuse(jobs),
+                Taken::Jobs(jobs) => self.commit(jobs),
+                Taken::Nothing => {}
+                Taken::Closed => break,
+            }
+            if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_WITHIN) {
+                self.sync_late();
+            }
+        }
+        if self.unsynced_since.is_some() {
+            self.sync_late();
+        }
+    }
+
+    fn refuse(&self, jobs: Vec<Job>) {
+        let error = self.shared.poisoned().unwrap_or(Error::Closed);
+        for job in jobs {
+            let (Job::Commit(_, sender) | Job::Sync(sender) | Job::Publish(sender)) = job;
+            sender.send(Err(error.clone()));
+        }
+    }
+
+    /// One group, from decision to answers (W1).
+    fn commit(&mut self, jobs: Vec<Job>) {
+        let mut pending = self.decide(jobs);
+        let marks = self.group.take_marks();
+        match self.write(&marks, pending.needs_sync) {
+            Ok(()) => {
+                self.publish(&marks, &mut pending);
+                pending.answers.into_iter().for_each(|(sender, result)| sender.send(result));
+            }
+            Err(error) => {
+                let error = self.shared.set_poison(error.to_string());
+                pending.answers.into_iter().for_each(|(sender, _)| sender.send(Err(error.clone())));
+            }
+        }
+    }
+
+    fn decide(&mut self, jobs: Vec<Job>) -> Pending {
+        let mut pending = Pending::default();
+        for job in jobs {
+            match job {
+                Job::Commit(commit, sender) => {
+                    let result = self.decide_commit(commit, &mut pending);
+                    pending.answers.push((sender, result)); // W2
+                }
+                Job::Sync(sender) => {
+                    pending.needs_sync = true;
+                    pending.answers.push((sender, Ok(())));
+                }
+                Job::Publish(sender) => pending.answers.push((sender, Ok(()))),
+            }
+        }
+        pending
+    }
+
+    fn decide_commit(&mut self, mut commit: Commit, pending: &mut Pending) -> Result<()> {
+        self.group.apply(&*self.reader, &mut commit)?;
+        pending.commits += 1;
+        pending.needs_sync |= commit.durability.unwrap_or(self.durability) == Durability::Sync;
+        pending.hooks.extend(commit.before_publish.take());
+        if commit.token != Token::default() {
+            pending.tokens.push(commit.token);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, marks: &[(LogId, u64)], needs_sync: bool) -> Result<()> {
+        self.faults.wait_while_held();
+        if self.faults.are_writes_failing() {
+            return Err(Error::Fault("a test made this write fail".to_owned()));
+        }
+        let needs_sync = needs_sync || self.is_far_ahead(marks);
+        if !needs_sync {
+            self.directory.mark_relaxed()?;
+        }
+        self.engine.write(self.group.drain(), marks, needs_sync)?;
+        match needs_sync {
+            true => self.unsynced_since = None,
+            false => self.unsynced_since = self.unsynced_since.or_else(|| Some(Instant::now())),
+        }
+        Ok(())
+    }
+
+    /// Whether publishing these positions unsynced could get them reused after a crash (F3).
+    fn is_far_ahead(&self, marks: &[(LogId, u64)]) -> bool {
+        let ahead = |&(log, position): &(LogId, u64)| position.saturating_sub(self.synced.get(log));
+        marks.iter().any(|mark| ahead(mark) > POSITIONS_GAP / 2)
+    }
+
+    fn publish(&mut self, marks: &[(LogId, u64)], pending: &mut Pending) {
+        let last = self.shared.view.load();
+        let positions = match marks.is_empty() {
+            true => last.positions().clone(),
+            false => Arc::new(advanced(last.positions(), marks)),
+        };
+        if self.unsynced_since.is_none() {
+            self.synced = positions.clone();
+        }
+        self.reader = Arc::new(self.engine.snapshot());
+        let view = View::new(last.sequence() + 1, positions, self.reader.clone());
+        for hook in pending.hooks.drain(..) {
+            hook(view.sequence());
+        }
+        for token in pending.tokens.drain(..) {
+            self.shared.tokens.remember(token);
+        }
+        self.shared.commits.fetch_add(pending.commits, Ordering::Relaxed);
+        self.shared.groups.fetch_add(1, Ordering::Relaxed);
+        self.shared.view.store(Arc::new(view));
+    }
+
+    /// Syncs what relaxed groups left behind.
+    fn sync_late(&mut self) {
+        self.unsynced_since = None;
+        match self.engine.sync() {
+            Ok(()) => self.synced = self.shared.view.load().positions().clone(),
+            Err(error) => drop(self.shared.set_poison(error.to_string())),
+        }
+    }
+}
