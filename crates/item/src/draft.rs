@@ -19,7 +19,7 @@ use crate::slot::{Extent, SLOT_BYTES, Slot, Tag};
 use crate::stored::Item;
 use crate::string::{write_inside, write_string};
 use crate::value::Value;
-use crate::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, scan};
+use crate::{ITEM_BYTES_MAX, SYSTEM_PROPERTIES, binary, scan};
 
 /// A body ingested from a client: valid and canonical, with room for the system properties.
 #[derive(Clone, Debug)]
@@ -98,6 +98,11 @@ impl Draft {
     pub fn parse(text: &[u8]) -> Result<Draft, IngestError> {
         let tail_bytes = SUFFIX_BYTES + text.len() / 4;
         scan::parse(text, SETTINGS, tail_bytes).and_then(Draft::new)
+    }
+
+    /// Ingests Cosmos binary JSON: the byte 80, then one object. The rules are those of `parse`.
+    pub fn parse_binary(bytes: &[u8]) -> Result<Draft, IngestError> {
+        binary::parse(bytes, SETTINGS).and_then(Draft::new)
     }
 
     /// Ingests an object value; undefined members and elements are left out.

@@ -24,6 +24,7 @@
 //!
 //! ELSEWHERE  Which properties an item must have: `engine`. Checksums of stored bytes: `store`.
 
+mod binary;
 mod builder;
 mod draft;
 mod error;
