@@ -1,1 +1,36 @@
-//! In preparation.
+//! Plan and execute queries over a [`Source`].
+//!
+//! ```text
+//! sql::Query ──bind──▶ Bound ──plan──▶ Plan ──execute──▶ Page, State
+//!                        │                       ▲
+//!                     routing                  Source
+//! ```
+//!
+//! [`bind`] resolves names, functions and parameters; every error that does not depend on data is
+//! found there. [`routing`] reads off the filter which logical partitions can matter, so that the
+//! engine opens no others. [`plan`] chooses how to read items, [`execute`] runs one page of it.
+//!
+//! **`query` cannot tell which engine stores the items.** It never counts work and never prices
+//! it: the source counts what it hands out.
+//!
+//! INVARIANTS
+//! (E1) The result of a query does not depend on the access path, on the number of partitions, or
+//!      on the size of pages. The filter is evaluated on every item, whatever the index promised.
+//! (E2) Pages that follow each other over an unchanged source repeat no row and lose none.
+//! (E3) What is not executed yet is an error that says so, never a guess.
+
+mod error;
+mod page;
+mod parameters;
+mod path;
+mod source;
+mod state;
+
+pub use error::Error;
+pub use page::{Page, PageEnd, PageLimits};
+pub use parameters::Parameters;
+pub use path::{Path, Segment};
+pub use source::{
+    Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Source, SourceError,
+};
+pub use state::{STATE_BYTES_MAX, State};

@@ -1,0 +1,197 @@
+//! The port through which a query reads items. The engine implements it over one snapshot.
+//!
+//! A source stands for the physical partitions in scope of one query, narrowed to the logical
+//! partitions the request or the filter pins. What it hands out:
+//!
+//! * Only visible items of the scope: nothing deleted, nothing expired, nothing the scope excludes.
+//! * Bounded batches. A batch may be shorter than asked for, and empty only when it is the last:
+//!   the query asks again, from where it stands, until [`Batch::is_last`].
+//! * Every item it returns and every term it visits is counted in the meter of `ctx`, by the
+//!   source. A query asks for no more rows than it can use.
+//!
+//! Positions travel in continuations. They mean a place between entries, not an entry: resuming
+//! after a position whose item is gone, or that never was an item, is fine.
+//!
+//! INVARIANTS (owed by the implementor)
+//! (Q1) Ordinals are unique within a partition, at least 1 and below `u64::MAX`.
+//! (Q2) Key bytes of [`Position`] sort as the values they stand for, and equal values have equal
+//!      keys in every partition. They are at most [`KEY_BYTES_MAX`] long.
+//! (Q3) While one query runs over one source, equal calls give equal answers.
+
+use base::Ctx;
+use bytes::Bytes;
+use item::{Item, Value};
+
+use crate::Path;
+
+/// Longest key of a [`Position`], so that a continuation stays small.
+pub const KEY_BYTES_MAX: usize = 400;
+
+/// Where items come from.
+pub trait Source {
+    /// How many physical partitions are in scope. They are numbered from 0 in range order.
+    fn partitions(&self) -> usize;
+
+    /// Whether the scope is one logical partition, so that an id names at most one item.
+    fn is_key_fixed(&self) -> bool;
+
+    /// Items in ascending order of their ordinals, strictly after `after`.
+    fn scan(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        after: Option<u64>,
+        rows_max: usize,
+    ) -> Result<Batch<Item>, SourceError>;
+
+    /// Of these items those that exist, as [`scan`](Source::scan) would return them. A point whose
+    /// key lives in another partition, or outside the scope, is passed over.
+    fn points(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        points: &[Point],
+        after: Option<u64>,
+        rows_max: usize,
+    ) -> Result<Batch<Item>, SourceError>;
+
+    /// Whether [`range`](Source::range) and [`lacking`](Source::lacking) can answer for this path
+    /// now: it is in the indexing policy, and its terms are complete and current.
+    fn is_indexed(&self, path: &Path) -> bool;
+
+    /// Whether a composite index serves an ORDER BY of exactly these keys, in this direction or
+    /// with all of them reversed.
+    fn has_composite(&self, keys: &[(Path, Direction)]) -> bool;
+
+    /// Items that have a value within `bounds` at `path`, with their positions, in ascending
+    /// (key, ordinal) order or exactly the reverse, strictly past `after` in that direction.
+    ///
+    /// All JSON types are there, in the order null, booleans, numbers, strings, arrays, objects;
+    /// arrays have one key, and so have objects. A term that does not hold its whole value (a long
+    /// string was cut) gives a position that is not exact; such an item may lie outside the bounds
+    /// and the query looks at it again, but an item within the bounds is never left out.
+    #[allow(clippy::too_many_arguments)] // A range is where, what, which way, from where, how much.
+    fn range(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        path: &Path,
+        bounds: &Bounds,
+        direction: Direction,
+        after: Option<&Position>,
+        rows_max: usize,
+    ) -> Result<Batch<(Position, Item)>, SourceError>;
+
+    /// Items without a value at `path`, in order of their ordinals in `direction`, strictly past
+    /// `after` in that direction.
+    fn lacking(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        path: &Path,
+        direction: Direction,
+        after: Option<u64>,
+        rows_max: usize,
+    ) -> Result<Batch<Item>, SourceError>;
+}
+
+/// Some of the rows of an answer.
+#[derive(Clone, Debug)]
+pub struct Batch<T> {
+    /// The rows, in order.
+    pub rows: Vec<T>,
+    /// No row follows these.
+    pub is_last: bool,
+}
+
+/// The identity of one item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The full partition key, one value for each path, [`Value::Undefined`] where the item has
+    /// none; `None` if the scope fixes it.
+    pub key: Option<Vec<Value>>,
+    /// The id.
+    pub id: String,
+}
+
+/// Which way to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest first.
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// A set of neighbouring values.
+///
+/// Both bounds, if given, are primitive and of one type. With one bound the set goes on to the end
+/// of the type of that bound, as comparisons do; without any it is every value of every type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    /// Where the set begins.
+    pub lower: Bound,
+    /// Where it ends.
+    pub upper: Bound,
+}
+
+/// One end of [`Bounds`].
+pub type Bound = std::ops::Bound<Value>;
+
+/// A place in the order of a [`range`](Source::range).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Order-preserving bytes of the value, without the path.
+    pub key: Bytes,
+    /// The item's ordinal.
+    pub ordinal: u64,
+    /// The key holds the whole value. Otherwise items of equal keys may have different values and
+    /// come in the order of their ordinals.
+    pub is_exact: bool,
+}
+
+/// A source could not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The deadline of the context is over.
+    #[error("deadline is over")]
+    Deadline,
+    /// What lies below failed; the engine knows what it put here.
+    #[error("source failed")]
+    Failed(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Bounds {
+    /// Every value of every type.
+    pub const ALL: Bounds =
+        Bounds { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
+
+    /// Exactly this value.
+    pub fn equal(value: Value) -> Bounds {
+        Bounds { lower: Bound::Included(value.clone()), upper: Bound::Included(value) }
+    }
+
+    /// Whether the value, which is not undefined, is in the set.
+    pub fn contains(&self, value: &Value) -> bool {
+        let same_type = |bound: &Value| bound.kind() == value.kind();
+        let above = match &self.lower {
+            Bound::Included(bound) => same_type(bound) && value.compare(bound).is_ge(),
+            Bound::Excluded(bound) => same_type(bound) && value.compare(bound).is_gt(),
+            Bound::Unbounded => true,
+        };
+        above
+            && match &self.upper {
+                Bound::Included(bound) => same_type(bound) && value.compare(bound).is_le(),
+                Bound::Excluded(bound) => same_type(bound) && value.compare(bound).is_lt(),
+                Bound::Unbounded => true,
+            }
+    }
+
+    /// The one value in the set, if it was made for one.
+    pub fn single(&self) -> Option<&Value> {
+        match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(lower),
+            _ => None,
+        }
+    }
+}
