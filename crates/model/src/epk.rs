@@ -152,13 +152,9 @@ fn hash_v1(components: &[Component]) -> Vec<u8> {
 
 /// Cuts a string to 100 UTF-16 units; half of a surrogate pair becomes U+FFFD.
 fn cut_v1(component: &Component) -> Component {
-    match component {
-        Component::String(text) if text.len() > 100 => {
-            let units: Vec<u16> = text.encode_utf16().take(100).collect();
-            Component::String(String::from_utf16_lossy(&units))
-        }
-        other => other.clone(),
-    }
+    let Component::String(text) = component else { return component.clone() };
+    let units: Vec<u16> = text.encode_utf16().take(100).collect();
+    Component::String(String::from_utf16_lossy(&units))
 }
 
 /// What is hashed. The versions differ in the byte that ends a string.
@@ -184,7 +180,9 @@ fn encode_component(component: &Component, out: &mut Vec<u8>) {
     match component {
         Component::Number(number) => encode_number(number + 0.0, out),
         Component::String(text) => encode_string(text, out),
-        other => write_component(other, 0x00, out),
+        Component::Undefined | Component::Null | Component::Bool(_) => {
+            write_component(component, 0x00, out);
+        }
     }
 }
 
@@ -212,8 +210,9 @@ fn encode_number(number: f64, out: &mut Vec<u8>) {
     out.push((rest >> 56) as u8 & 0xFE);
 }
 
-/// MurmurHash3, x64, 128 bits, seed 0; the second half is the high one.
-fn murmur3_x64_128(data: &[u8]) -> u128 {
+/// MurmurHash3, x64, 128 bits, seed 0; the second half is the high one. Also the hash of
+/// everything else that is stored: its answers never change.
+pub fn murmur3_x64_128(data: &[u8]) -> u128 {
     const C1: u64 = 0x87c3_7b91_1142_53d5;
     const C2: u64 = 0x4cf5_ad43_2745_937f;
     let mix1 = |k: u64| k.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2);

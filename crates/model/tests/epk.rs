@@ -4,6 +4,8 @@
 //! the JavaScript, Python and Rust clients computed. Where they disagree, we answer as the service
 //! and the Rust client do, and −0 is folded to 0 because the two are one logical partition.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
 use model::container::path::PropertyPath;
 use model::epk::{EffectivePartitionKey, EpkRange, ranges};
 use model::partition_key::{

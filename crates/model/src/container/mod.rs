@@ -28,6 +28,7 @@ pub use indexing::{
     COMPOSITE_PATHS_MAX, COMPOSITE_PATHS_TOTAL_MAX, CompositeIndex, INDEX_PATHS_MAX, IndexingMode,
     IndexingPolicy, Order,
 };
+pub use path::PropertyPath;
 pub use policies::{
     COMPUTED_PROPERTIES_MAX, ComputedProperty, ConflictResolution, DefaultTtl, SYSTEM_PROPERTIES,
     UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX, UniqueKey,
@@ -139,6 +140,11 @@ impl ContainerDefinition {
                 reason,
             })
         })
+    }
+
+    /// For how long all versions are kept for the change feed; `None` if they are not.
+    pub fn change_feed_retention_minutes(&self) -> Option<u32> {
+        Some(self.retention_minutes).filter(|minutes| *minutes > 0)
     }
 
     /// Whether `new` may take the place of `old`.

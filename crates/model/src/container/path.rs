@@ -197,7 +197,9 @@ impl Token {
         match self {
             Token::Elements => Ok(Segment::Elements),
             Token::Tuple(_) => Err(PathError::BadTuple),
-            other => other.into_name().map(Segment::Property),
+            Token::Name(_) | Token::Subtree | Token::Scalar => {
+                self.into_name().map(Segment::Property)
+            }
         }
     }
 }
