@@ -89,7 +89,7 @@ impl Builder {
         Builder {
             settings,
             text,
-            table: Vec::with_capacity(text_bytes / 4 + 8 * SLOT_BYTES),
+            table: Vec::with_capacity(text_bytes / 2 + 8 * SLOT_BYTES),
             names: Names::default(),
             depth: 0,
             name_escaped: false,

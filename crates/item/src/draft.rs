@@ -96,7 +96,7 @@ impl Draft {
     /// level. Of duplicate names the last value wins, at the place of the first. Lone surrogate
     /// escapes become U+FFFD.
     pub fn parse(text: &[u8]) -> Result<Draft, IngestError> {
-        let tail_bytes = SUFFIX_BYTES + text.len() / 4;
+        let tail_bytes = SUFFIX_BYTES + text.len() / 2;
         scan::parse(text, SETTINGS, tail_bytes).and_then(Draft::new)
     }
 

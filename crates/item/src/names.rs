@@ -12,7 +12,6 @@ use std::hash::{BuildHasher, RandomState};
 const NARROW_MAX: usize = 32;
 
 /// The names of the objects that are open, innermost last.
-#[derive(Default)]
 pub(crate) struct Names {
     stack: Vec<Name>,
     hashing: RandomState,
@@ -22,7 +21,7 @@ pub(crate) struct Names {
 #[derive(Default)]
 pub(crate) struct Scope {
     base: usize,
-    wide: Option<HashSet<u64>>,
+    wide: Option<Box<HashSet<u64>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,6 +29,12 @@ struct Name {
     signature: u64,
     start: u32,
     end: u32,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { stack: Vec::with_capacity(NARROW_MAX), hashing: RandomState::new() }
+    }
 }
 
 impl Names {
@@ -60,7 +65,7 @@ impl Names {
         }
         let set = scope.wide.get_or_insert_with(|| {
             let texts = names.iter().map(|name| &text[name.start as usize..name.end as usize]);
-            texts.map(|text| self.hashing.hash_one(text)).collect()
+            Box::new(texts.map(|text| self.hashing.hash_one(text)).collect())
         });
         !set.insert(self.hashing.hash_one(bytes))
     }
