@@ -229,6 +229,8 @@ struct Slot {
 struct SlotState {
     result: Option<Result<()>>,
     waker: Option<Waker>,
+    /// Whether a thread sleeps on `ready`; waking nobody would cost a system call.
+    is_waited_for: bool,
 }
 
 /// A ticket and its sender.
@@ -258,6 +260,7 @@ impl Ticket {
             if let Some(result) = state.result.clone() {
                 return result;
             }
+            state.is_waited_for = true;
             state = self.0.ready.wait(state).expect("no code panics while holding this lock");
         }
     }
@@ -297,12 +300,14 @@ impl Drop for TicketSender {
 
 impl Slot {
     fn answer(&self, result: Result<()>) {
-        let waker = {
+        let (is_waited_for, waker) = {
             let mut state = self.state.lock().expect("no code panics while holding this lock");
             state.result = Some(result);
-            state.waker.take()
+            (state.is_waited_for, state.waker.take())
         };
-        self.ready.notify_all();
+        if is_waited_for {
+            self.ready.notify_all();
+        }
         if let Some(waker) = waker {
             waker.wake();
         }

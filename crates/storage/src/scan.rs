@@ -1,0 +1,112 @@
+//! Reading items of a physical partition: by identity, by ordinal, in order.
+
+use item::Item;
+use model::partition_key::PartitionKey;
+use store::{Direction, Range, ScanOptions, Space, View};
+
+use crate::cache::ItemCache;
+use crate::keys;
+use crate::shape::{Layout, LogicalKey, Partition, partition_key_of};
+use crate::visibility::Visibility;
+use crate::{Error, Result};
+
+/// Reads of one physical partition at one view, with what is gone left out.
+#[derive(Clone, Copy)]
+pub struct PartitionReader<'a> {
+    /// The container's place.
+    pub layout: &'a Layout,
+    /// The partition.
+    pub partition: &'a Partition,
+    /// The state read.
+    pub view: &'a View,
+    /// Which stored items are present.
+    pub visibility: Visibility<'a>,
+}
+
+/// Some items of a scan.
+pub struct Items {
+    /// The items, in ordinal order.
+    pub items: Vec<Item>,
+    /// The ordinal of the last row looked at, present or not.
+    pub last: Option<u64>,
+    /// Whether rows may remain.
+    pub is_cut: bool,
+}
+
+impl PartitionReader<'_> {
+    /// Whether a stored item is present.
+    pub fn is_visible(&self, item: &Item) -> bool {
+        let key = || self.key_of(item);
+        self.visibility.gone(item, self.partition.number, key).is_none()
+    }
+
+    /// The partition key of a stored item.
+    pub fn key_of(&self, item: &Item) -> Option<PartitionKey> {
+        partition_key_of(&self.layout.key_definition, item.root()).ok()
+    }
+
+    /// The item with an identity, through the cache.
+    pub fn point(&self, cache: &ItemCache, key: &LogicalKey, id: &str) -> Result<Option<Item>> {
+        let place = &self.partition.place;
+        let identity = place.identity(&key.identity(id));
+        let sequence = self.view.sequence();
+        if let Some(item) = cache.get(&identity, sequence) {
+            return Ok(Some(item).filter(|item| self.is_visible(item)));
+        }
+        let Some(value) = self.view.reader().get(Space::Key, &identity)? else { return Ok(None) };
+        let ordinal = keys::ordinal_of(&value)
+            .ok_or_else(|| Error::corrupt(Space::Key, &identity, "not an ordinal"))?;
+        let item = self.stored(ordinal)?.ok_or_else(|| {
+            Error::corrupt(Space::Key, &identity, "the identity points to no item")
+        })?;
+        cache.fill(&identity, &item, sequence);
+        Ok(Some(item).filter(|item| self.is_visible(item)))
+    }
+
+    fn stored(&self, ordinal: u64) -> Result<Option<Item>> {
+        let key = self.partition.place.item(ordinal);
+        let bytes = self.view.reader().get(Space::Item, &key)?;
+        bytes
+            .map(|bytes| Item::from_bytes(bytes).map_err(|e| Error::corrupt(Space::Item, &key, e)))
+            .transpose()
+    }
+
+    /// The item at an ordinal, if present.
+    pub fn by_ordinal(&self, ordinal: u64) -> Result<Option<Item>> {
+        Ok(self.stored(ordinal)?.filter(|item| self.is_visible(item)))
+    }
+
+    /// Present items with ordinals in `from..to`, ascending; looks at no more than `rows_max` rows.
+    pub fn items(&self, from: u64, to: u64, rows_max: usize, bytes_max: usize) -> Result<Items> {
+        let options = ScanOptions { rows_max, bytes_max, ..ScanOptions::default() };
+        self.items_by(from, to, options)
+    }
+
+    /// Present items with ordinals in `from..to`, either way.
+    pub fn items_by(&self, from: u64, to: u64, options: ScanOptions) -> Result<Items> {
+        let range = self.partition.place.items(from, to);
+        let page = self.view.reader().scan(Space::Item, &range, options)?;
+        let mut items = Vec::with_capacity(page.rows.len());
+        let mut last = None;
+        for row in page.rows {
+            let item = Item::from_bytes(row.value)
+                .map_err(|e| Error::corrupt(Space::Item, &row.key, e))?;
+            last = keys::ordinal_of(&row.key);
+            if self.is_visible(&item) {
+                items.push(item);
+            }
+        }
+        Ok(Items { items, last, is_cut: page.is_cut })
+    }
+
+    /// Term keys of a range, in order or reverse.
+    pub fn term_rows(
+        &self,
+        range: &Range,
+        direction: Direction,
+        rows_max: usize,
+    ) -> Result<store::Page> {
+        let options = ScanOptions { direction, rows_max, keys_only: true, bytes_max: usize::MAX };
+        Ok(self.view.reader().scan(Space::Term, range, options)?)
+    }
+}

@@ -1,0 +1,650 @@
+//! The partition transaction: reads through staged and pending writes, and one commit.
+//!
+//! A transaction lives under the lock of one logical partition, on one thread, for microseconds.
+//! It decides from *staged, then pending, then view*; `commit` gives all its writes one LSN, each a
+//! position of its own, and enqueues them as one commit. Dropping it abandons it.
+//!
+//!     Live    one item this transaction has looked at: what is stored, what is staged last
+//!     Staged  one write of it, in the order of the operations; its place is its position
+//!
+//! INVARIANTS
+//! (T1) Of an item written several times only the last version is stored; every version has its own
+//!      etag and, where versions are kept, its own entry.
+//! (T2) An identity points to exactly one live item; a unique key belongs to at most one.
+//! (T3) Whatever is removed is removed with every key `upkeep` gives it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use item::{Draft, Item, Node, Stamp};
+use store::{Commit, Mark, Merge, Space, Store, Ticket, View, Write};
+
+use crate::cache::ItemCache;
+use crate::change_log::{self, VersionKind};
+use crate::keys::{self, SEQUENCE_BITS};
+use crate::pending::{Pending, Publication};
+use crate::shape::{Layout, LogicalKey, Partition, Shape, partition_key_of};
+use crate::upkeep::{self, Version};
+use crate::visibility::{Gone, Visibility};
+use crate::{Error, Result};
+
+/// Where a transaction happens.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// The container's place.
+    pub layout: &'a Layout,
+    /// Its shape, held until the commit is enqueued.
+    pub shape: &'a Shape,
+    /// The logical partition.
+    pub key: &'a LogicalKey,
+    /// Which stored items are present.
+    pub visibility: Visibility<'a>,
+}
+
+impl<'a> At<'a> {
+    fn partition(&self) -> &'a Partition {
+        &self.layout.partitions[usize::from(self.key.partition)]
+    }
+
+    fn identity_key(&self, id: &str) -> Bytes {
+        self.partition().place.identity(&self.key.identity(id)).into()
+    }
+}
+
+/// An item this transaction knows, by its place in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(usize);
+
+/// What an item is at this point of the transaction.
+pub enum Current<'t> {
+    /// As it is stored.
+    Stored(&'t Item),
+    /// As this transaction will store it.
+    Staged(&'t Draft),
+}
+
+impl<'t> Current<'t> {
+    /// The body. Without system properties if staged.
+    pub fn root(&self) -> Node<'t> {
+        match self {
+            Current::Stored(item) => item.root(),
+            Current::Staged(draft) => draft.root(),
+        }
+    }
+
+    /// The etag; a staged version has none that a client could know.
+    pub fn etag(&self) -> Option<&'t str> {
+        match self {
+            Current::Stored(item) => Some(item.etag()),
+            Current::Staged(_) => None,
+        }
+    }
+
+    /// Bytes of the text, system properties included.
+    pub fn text_len(&self) -> usize {
+        match self {
+            Current::Stored(item) => item.text_len(),
+            Current::Staged(draft) => draft.text_len(),
+        }
+    }
+}
+
+struct Live {
+    ordinal: u64,
+    id: String,
+    stored: Option<Stored>,
+    /// Index of the staged version; `None` if untouched or removed.
+    staged: Option<usize>,
+    is_removed: bool,
+}
+
+impl Live {
+    fn is_touched(&self) -> bool {
+        self.staged.is_some() || self.is_removed
+    }
+
+    /// The staged version that will be stored.
+    fn last_staged(&self) -> Option<usize> {
+        self.staged.filter(|_| !self.is_removed)
+    }
+}
+
+struct Stored {
+    item: Item,
+    id: String,
+    gone: Option<Gone>,
+}
+
+struct Staged {
+    live: usize,
+    draft: Option<Draft>,
+    is_indexed: bool,
+}
+
+/// See the module header.
+pub struct Txn<'a> {
+    at: At<'a>,
+    view: View,
+    pending: &'a mut Pending,
+    live: Vec<Live>,
+    /// `None`: nothing has this id.
+    names: HashMap<String, Option<usize>>,
+    staged: Vec<Staged>,
+}
+
+/// A transaction that has been enqueued.
+pub struct Committed {
+    /// Its position in the physical partition's log.
+    pub lsn: u64,
+    /// The version each staged write made; `None` for removals.
+    pub versions: Vec<Option<Item>>,
+    /// Resolves when all of it is published.
+    pub ticket: Ticket,
+}
+
+impl<'a> Txn<'a> {
+    /// Begins under the lock of `at.key`. `view` must be taken after the lock.
+    pub fn begin(at: At<'a>, view: View, pending: &'a mut Pending) -> Txn<'a> {
+        pending.prune(&view);
+        Txn { at, view, pending, live: Vec::new(), names: HashMap::new(), staged: Vec::new() }
+    }
+
+    /// Whether anything this transaction read may not be durable yet.
+    pub fn depends_on_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// The item with this id, if one is present now.
+    pub fn get(&mut self, id: &str) -> Result<Option<Handle>> {
+        let known = match self.names.get(id) {
+            Some(known) => *known,
+            None => self.load(id)?,
+        };
+        Ok(known.filter(|&at| self.is_present(at)).map(Handle))
+    }
+
+    fn is_present(&self, at: usize) -> bool {
+        let live = &self.live[at];
+        !live.is_removed && live.stored.as_ref().is_none_or(|s| s.gone.is_none())
+    }
+
+    fn load(&mut self, id: &str) -> Result<Option<usize>> {
+        let key = self.at.identity_key(id);
+        let found = match self.pending.get(&self.view, Space::Key, &key)? {
+            Some(value) => Some(self.load_ordinal(ordinal(&key, &value)?)?.ok_or_else(|| {
+                Error::corrupt(Space::Key, &key, "the identity points to no item")
+            })?),
+            None => None,
+        };
+        self.names.insert(id.to_owned(), found);
+        Ok(found)
+    }
+
+    /// The item at an ordinal, gone or not, unless this transaction already knows it.
+    fn load_ordinal(&mut self, ordinal: u64) -> Result<Option<usize>> {
+        if let Some(at) = self.live.iter().position(|live| live.ordinal == ordinal) {
+            return Ok(Some(at));
+        }
+        let key = self.at.partition().place.item(ordinal);
+        let Some(bytes) = self.pending.get(&self.view, Space::Item, &key)? else {
+            return Ok(None);
+        };
+        let item = Item::from_bytes(bytes).map_err(|e| Error::corrupt(Space::Item, &key, e))?;
+        let id = item.id().unwrap_or_default().into_owned();
+        let partition = self.at.key.partition;
+        let gone = self.at.visibility.gone(&item, partition, || Some(self.at.key.key.clone()));
+        let stored = Some(Stored { item, id: id.clone(), gone });
+        self.live.push(Live { ordinal, id, stored, staged: None, is_removed: false });
+        Ok(Some(self.live.len() - 1))
+    }
+
+    /// The item at an ordinal, if one is present now.
+    pub fn get_by_ordinal(&mut self, ordinal: u64) -> Result<Option<Handle>> {
+        if ordinal >> SEQUENCE_BITS != u64::from(self.at.key.locality) {
+            return Ok(None);
+        }
+        let known = self.load_ordinal(ordinal)?.filter(|&at| self.is_present(at));
+        // Partition keys can share a locality: the item must really be of this one.
+        Ok(known.map(Handle).filter(|handle| {
+            let root = self.current(*handle).root();
+            partition_key_of(&self.at.layout.key_definition, root).as_ref() == Ok(&self.at.key.key)
+        }))
+    }
+
+    /// The number of the container.
+    pub fn container(&self) -> u32 {
+        self.at.layout.container
+    }
+
+    /// How many writes have been staged: the position of the next.
+    pub fn staged_len(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// The position of the write that staged an item's current version.
+    pub fn position_of(&self, handle: Handle) -> Option<usize> {
+        self.live[handle.0].staged
+    }
+
+    /// By how many bytes of item text the logical partition grows.
+    pub fn bytes_grown(&self) -> i64 {
+        self.totals()[1]
+    }
+
+    /// What an item is now.
+    pub fn current(&self, handle: Handle) -> Current<'_> {
+        let live = &self.live[handle.0];
+        if let Some(staged) = live.staged {
+            let draft = self.staged[staged].draft.as_ref();
+            return Current::Staged(draft.expect("the last version of a present item has a body"));
+        }
+        let stored = live.stored.as_ref();
+        Current::Stored(&stored.expect("an item without a staged version is stored").item)
+    }
+
+    /// Stages a new item. Nothing may have its id (T2).
+    pub fn create(&mut self, id: &str, draft: Draft, is_indexed: bool) -> Result<Handle> {
+        if self.get(id)?.is_some() {
+            return Err(Error::IdTaken);
+        }
+        self.remove_gone(id);
+        let ordinal = self.at.layout.next_ordinal(self.at.key.locality);
+        let live = Live { ordinal, id: id.into(), stored: None, staged: None, is_removed: false };
+        self.check_unique(&draft, ordinal)?;
+        self.live.push(live);
+        self.names.insert(id.to_owned(), Some(self.live.len() - 1));
+        self.stage(self.live.len() - 1, Some(draft), is_indexed);
+        Ok(Handle(self.live.len() - 1))
+    }
+
+    /// An item that is stored but gone gives up its identity to a new one.
+    fn remove_gone(&mut self, id: &str) {
+        if let Some(Some(at)) = self.names.get(id) {
+            self.live[*at].is_removed = true;
+        }
+    }
+
+    /// Stages a new version of an item, possibly under a new id.
+    pub fn replace(
+        &mut self,
+        handle: Handle,
+        id: &str,
+        draft: Draft,
+        is_indexed: bool,
+    ) -> Result<()> {
+        let ordinal = self.live[handle.0].ordinal;
+        if self.live[handle.0].id != id {
+            if self.get(id)?.is_some() {
+                return Err(Error::IdTaken);
+            }
+            self.remove_gone(id);
+            let old = std::mem::replace(&mut self.live[handle.0].id, id.to_owned());
+            self.names.insert(old, None);
+            self.names.insert(id.to_owned(), Some(handle.0));
+        }
+        self.check_unique(&draft, ordinal)?;
+        self.stage(handle.0, Some(draft), is_indexed);
+        Ok(())
+    }
+
+    /// Stages the removal of an item.
+    pub fn delete(&mut self, handle: Handle) {
+        self.stage(handle.0, None, false);
+        self.live[handle.0].is_removed = true;
+        let id = self.live[handle.0].id.clone();
+        self.names.insert(id, None);
+    }
+
+    /// Stages the removal of a stored item that is gone. False if it is not there or not gone.
+    pub fn purge(&mut self, ordinal: u64) -> Result<bool> {
+        let Some(at) = self.load_ordinal(ordinal)? else { return Ok(false) };
+        let is_gone = self.live[at].stored.as_ref().is_some_and(|s| s.gone.is_some());
+        self.live[at].is_removed |= is_gone;
+        Ok(is_gone)
+    }
+
+    fn stage(&mut self, live: usize, draft: Option<Draft>, is_indexed: bool) {
+        self.live[live].staged = draft.is_some().then_some(self.staged.len());
+        self.staged.push(Staged { live, draft, is_indexed });
+    }
+
+    fn check_unique(&mut self, draft: &Draft, ordinal: u64) -> Result<()> {
+        let shape = self.at.shape;
+        for (index, values) in upkeep::unique_values(shape, draft.root()).iter().enumerate() {
+            let paths = &shape.definition.unique_keys[index].paths;
+            let exact = upkeep::exact_unique_values(paths, draft.root());
+            let place = &self.at.partition().place;
+            let range = place.uniques(index as u8, &self.at.key.bytes, values);
+            for row in self.pending.scan(&self.view, Space::Term, &range)? {
+                if let Some(other) = keys::ordinal_of(&row.key)
+                    && other != ordinal
+                {
+                    self.load_ordinal(other)?;
+                }
+            }
+            let is_taken = (0..self.live.len()).any(|at| {
+                self.live[at].ordinal != ordinal
+                    && self.is_present(at)
+                    && upkeep::exact_unique_values(paths, self.current(Handle(at)).root()) == exact
+            });
+            if is_taken {
+                return Err(Error::UniqueKey { index });
+            }
+        }
+        Ok(())
+    }
+
+    /// Enqueues everything staged as one commit. `None` if there is nothing to write.
+    pub fn commit(
+        mut self,
+        store: &dyn Store,
+        cache: &Arc<ItemCache>,
+        now: u32,
+    ) -> Result<Option<Committed>> {
+        if self.staged.is_empty() && !self.live.iter().any(|live| live.is_removed) {
+            return Ok(None);
+        }
+        let mut commit = self.prepare(now);
+        let partition = self.at.partition();
+        let publication = Publication::new();
+        let (lsn, versions, ticket, noted) = partition.next_lsn(|lsn| {
+            let versions = self.stamp(lsn, now);
+            self.write_versions(lsn, now, &versions, &mut commit);
+            commit.marks.push(Mark { log: partition.log, position: lsn });
+            normalize(&mut commit.writes);
+            let noted = noted(&commit.writes);
+            commit.before_publish = Some(self.publisher(&versions, cache, &publication));
+            check_limits(store, &commit)?;
+            Ok::<_, Error>((lsn, versions, store.commit(commit), noted))
+        })?;
+        if let Some(Err(refusal)) = ticket.peek() {
+            return Err(refusal.into());
+        }
+        for (space, key, value) in noted {
+            self.pending.note(space, key, value, &publication);
+        }
+        Ok(Some(Committed { lsn, versions, ticket }))
+    }
+
+    /// Everything that does not depend on the LSN: identities, terms, counters.
+    fn prepare(&self, now: u32) -> Commit {
+        let mut commit = Commit::default();
+        let mut sequence = 0;
+        for live in self.live.iter().filter(|live| live.is_touched()) {
+            let new = live.last_staged().map(|at| &self.staged[at]);
+            self.write_keys(live, new, now, &mut commit.writes);
+            if live.stored.is_none() {
+                sequence = sequence.max(live.ordinal & ((1 << SEQUENCE_BITS) - 1));
+            }
+        }
+        let totals = self.totals();
+        let place = &self.at.partition().place;
+        if totals != [0, 0] {
+            let logical = place.logical_totals(&self.at.key.bytes);
+            commit.merges.push(Merge::Add(Space::Meta, place.totals(), totals));
+            commit.merges.push(Merge::Add(Space::Meta, logical, totals));
+        }
+        if sequence > 0 {
+            let key = keys::sequence(self.at.layout.container);
+            commit.merges.push(Merge::Max(Space::Meta, key, sequence));
+        }
+        commit
+    }
+
+    /// How the numbers of items and bytes change.
+    fn totals(&self) -> [i64; 2] {
+        let mut totals = [0i64; 2];
+        for live in self.live.iter().filter(|live| live.is_touched()) {
+            if let Some(stored) = &live.stored {
+                totals[0] -= 1;
+                totals[1] -= stored.item.text_len() as i64;
+            }
+            let draft = live.last_staged().and_then(|at| self.staged[at].draft.as_ref());
+            if let Some(draft) = draft {
+                totals[0] += 1;
+                totals[1] += draft.text_len() as i64;
+            }
+        }
+        totals
+    }
+
+    fn write_keys(&self, live: &Live, new: Option<&Staged>, now: u32, writes: &mut Vec<Write>) {
+        let At { shape, key, .. } = self.at;
+        let place = &self.at.partition().place;
+        let old_keys = live.stored.as_ref().map(|stored| {
+            let version = version_of(&stored.item);
+            match shape.retired.is_empty() {
+                true => upkeep::term_keys(shape, place, key, version),
+                false => upkeep::possible_term_keys(shape, place, key, version),
+            }
+        });
+        let draft = new.and_then(|staged| Some((staged, staged.draft.as_ref()?)));
+        let new_keys = draft.map(|(staged, draft)| {
+            let version = Version {
+                root: draft.root(),
+                ordinal: live.ordinal,
+                ts: now,
+                ttl: draft.ttl(),
+                is_indexed: staged.is_indexed,
+            };
+            upkeep::term_keys(shape, place, key, version)
+        });
+        let old_keys = old_keys.unwrap_or_default();
+        let new_keys = new_keys.unwrap_or_default();
+        let (removed, added) = upkeep::difference(&old_keys, &new_keys);
+        // While a policy changes, keys that seem to be there already may not be (P3).
+        let added = if shape.retired.is_empty() { added } else { new_keys };
+        writes.extend(removed.into_iter().map(|key| Write::Delete(Space::Term, key)));
+        writes.extend(added.into_iter().map(|key| Write::Put(Space::Term, key, Bytes::new())));
+        self.write_identity(live, draft.is_some(), writes);
+        if let Some(stored) = &live.stored {
+            let entry = place.change(stored.item.lsn(), stored.item.position());
+            writes.push(Write::Delete(Space::Log, entry));
+            if draft.is_none() {
+                writes.push(Write::Delete(Space::Item, place.item(live.ordinal)));
+            }
+        }
+    }
+
+    fn write_identity(&self, live: &Live, is_kept: bool, writes: &mut Vec<Write>) {
+        let old = live.stored.as_ref().map(|stored| stored.id.as_str());
+        let new = is_kept.then_some(live.id.as_str());
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            writes.push(Write::Delete(Space::Key, self.at.identity_key(old)));
+        }
+        if let Some(new) = new {
+            let ordinal = Bytes::copy_from_slice(&live.ordinal.to_be_bytes());
+            writes.push(Write::Put(Space::Key, self.at.identity_key(new), ordinal));
+        }
+    }
+
+    /// Turns every staged body into the version it will be. A body that is written again later in
+    /// the same transaction is copied, all others move.
+    fn stamp(&mut self, lsn: u64, now: u32) -> Vec<Option<Item>> {
+        let mut versions = Vec::with_capacity(self.staged.len());
+        for (position, staged) in self.staged.iter_mut().enumerate() {
+            let ordinal = self.live[staged.live].ordinal;
+            let stamp = |draft: Draft| {
+                let (rid, self_link) = self.at.layout.links(ordinal);
+                let etag = etag(lsn, position as u32, now, ordinal);
+                let stamp = Stamp {
+                    rid: &rid,
+                    self_link: &self_link,
+                    etag: &etag,
+                    ts: now,
+                    lsn,
+                    position: position as u32,
+                    ordinal,
+                    is_indexed: staged.is_indexed,
+                };
+                draft.stamp(&stamp)
+            };
+            versions.push(staged.draft.take().map(stamp));
+        }
+        versions
+    }
+
+    fn write_versions(&self, lsn: u64, now: u32, versions: &[Option<Item>], commit: &mut Commit) {
+        let place = &self.at.partition().place;
+        for live in &self.live {
+            let Some(item) = live.last_staged().and_then(|at| versions[at].as_ref()) else {
+                continue;
+            };
+            let ordinal = Bytes::copy_from_slice(&live.ordinal.to_be_bytes());
+            let body = item.as_bytes().clone();
+            commit.writes.push(Write::Put(Space::Item, place.item(live.ordinal), body));
+            commit.writes.push(Write::Put(Space::Log, place.change(lsn, item.position()), ordinal));
+        }
+        if self.at.shape.keeps_versions() {
+            self.write_history(lsn, now, versions, commit);
+        }
+    }
+
+    /// The entries of all-versions-and-deletes mode, in the order of the operations; purged items
+    /// come last.
+    fn write_history(&self, lsn: u64, now: u32, versions: &[Option<Item>], commit: &mut Commit) {
+        let place = &self.at.partition().place;
+        let mut latest: HashMap<usize, Item> = HashMap::new();
+        let stored = |at: usize| self.live[at].stored.as_ref().map(|stored| stored.item.clone());
+        let mut put = |position: usize, kind, id: &str, current, previous: Option<&Item>| {
+            let change = change_log::Version {
+                kind,
+                lsn,
+                ts: now,
+                id,
+                key: &self.at.key.key,
+                current,
+                previous,
+            };
+            let value = change.encode(&self.at.layout.key_definition);
+            let key = place.version(lsn, position as u32);
+            commit.writes.push(Write::Put(Space::Log, key, value));
+        };
+        for (position, staged) in self.staged.iter().enumerate() {
+            let previous = latest.get(&staged.live).cloned().or_else(|| stored(staged.live));
+            let kind = match (&versions[position], &previous) {
+                (None, _) => VersionKind::Deleted,
+                (Some(_), None) => VersionKind::Created,
+                (Some(_), Some(_)) => VersionKind::Replaced,
+            };
+            let id = &self.live[staged.live].id;
+            put(position, kind, id, versions[position].as_ref(), previous.as_ref());
+            match &versions[position] {
+                Some(item) => latest.insert(staged.live, item.clone()),
+                None => latest.remove(&staged.live),
+            };
+        }
+        let purged = self.live.iter().filter_map(|live| {
+            let stored = live.stored.as_ref().filter(|_| live.is_removed)?;
+            Some((stored, stored.gone?))
+        });
+        for (extra, (stored, gone)) in purged.enumerate() {
+            let kind = match gone {
+                Gone::Expired => VersionKind::Expired,
+                Gone::Erased => VersionKind::Deleted,
+            };
+            put(self.staged.len() + extra, kind, &stored.id, None, Some(&stored.item));
+        }
+    }
+
+    /// What runs before readers can see the commit: the cache learns what changed (H2).
+    fn publisher(
+        &self,
+        versions: &[Option<Item>],
+        cache: &Arc<ItemCache>,
+        publication: &Publication,
+    ) -> Box<dyn FnOnce(u64) + Send> {
+        let mut changes: Vec<(Bytes, Option<Item>)> = Vec::new();
+        for live in self.live.iter().filter(|live| live.is_touched()) {
+            if let Some(stored) = live.stored.as_ref().filter(|s| s.id != live.id) {
+                changes.push((self.at.identity_key(&stored.id), None));
+            }
+            let item = live.last_staged().and_then(|at| versions[at].clone());
+            changes.push((self.at.identity_key(&live.id), item));
+        }
+        // A removal and a creation of the same identity: the creation counts.
+        changes.sort_by_key(|(_, item)| item.is_some());
+        let (cache, publication) = (cache.clone(), publication.clone());
+        Box::new(move |sequence| {
+            for (key, item) in &changes {
+                cache.change(key, item.as_ref(), sequence);
+            }
+            publication.set(sequence);
+        })
+    }
+}
+
+/// What an item's keys depend on.
+pub fn version_of(item: &Item) -> Version<'_> {
+    Version {
+        root: item.root(),
+        ordinal: item.ordinal(),
+        ts: item.ts(),
+        ttl: item.ttl(),
+        is_indexed: item.is_indexed(),
+    }
+}
+
+/// Sorts writes by key and keeps the put where a key is both deleted and put.
+fn normalize(writes: &mut Vec<Write>) {
+    fn rank(write: &Write) -> (Space, &Bytes, bool) {
+        match write {
+            Write::Put(space, key, _) => (*space, key, false),
+            Write::Delete(space, key) => (*space, key, true),
+        }
+    }
+    writes.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    writes.dedup_by(|later, earlier| {
+        let (a, b) = (rank(later), rank(earlier));
+        (a.0, a.1) == (b.0, b.1)
+    });
+}
+
+type Noted = Vec<(Space, Bytes, Option<Bytes>)>;
+
+/// The writes that later writers of the same logical partition may read before they are published.
+fn noted(writes: &[Write]) -> Noted {
+    let is_read = |space: &Space, key: &Bytes| match space {
+        Space::Item | Space::Key => true,
+        Space::Term => key.get(6) == Some(&b'u'),
+        Space::Meta | Space::Log => false,
+    };
+    let noted = writes.iter().filter_map(|write| match write {
+        Write::Put(space, key, value) if is_read(space, key) => {
+            Some((*space, key.clone(), Some(value.clone())))
+        }
+        Write::Delete(space, key) if is_read(space, key) => Some((*space, key.clone(), None)),
+        Write::Put(..) | Write::Delete(..) => None,
+    });
+    noted.collect()
+}
+
+fn check_limits(store: &dyn Store, commit: &Commit) -> Result<()> {
+    let (bytes, bytes_max) = (commit.bytes(), store.limits().commit_bytes_max);
+    match bytes > bytes_max {
+        true => Err(store::Error::TooLarge { what: "commit", bytes, bytes_max }.into()),
+        false => Ok(()),
+    }
+}
+
+fn ordinal(key: &[u8], value: &[u8]) -> Result<u64> {
+    let bytes = <[u8; 8]>::try_from(value);
+    let bytes = bytes.map_err(|_| Error::corrupt(Space::Key, key, "not an ordinal"))?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// An etag in the form clients know: a GUID. New for every write, since the LSN is.
+fn etag(lsn: u64, position: u32, ts: u32, ordinal: u64) -> String {
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{ts:08x}{:04x}",
+        lsn >> 32,
+        (lsn >> 16) & 0xffff,
+        lsn & 0xffff,
+        position & 0xffff,
+        ordinal & 0xffff
+    )
+}
