@@ -155,6 +155,7 @@ impl ContainerDefinition {
             ("uniqueKeyPolicy", old.unique_keys == new.unique_keys),
             ("vectorEmbeddingPolicy", keeps_embeddings(old, new)),
             ("indexingPolicy.vectorIndexes", keeps_vector_indexes(old, new)),
+            ("conflictResolutionPolicy", !becomes_custom(old, new)),
         ];
         match fixed.into_iter().find(|(_, same)| !same) {
             Some((property, _)) => Err(DefinitionError::Immutable { property }),
@@ -195,6 +196,12 @@ fn keeps_vector_indexes(old: &ContainerDefinition, new: &ContainerDefinition) ->
         new.is_none_or(|new| new == old)
     };
     old.indexing.vector.iter().all(kept)
+}
+
+/// A procedure that resolves conflicts is chosen when the container is created, or never.
+fn becomes_custom(old: &ContainerDefinition, new: &ContainerDefinition) -> bool {
+    let is_custom = matches!(new.conflicts, ConflictResolution::Custom { .. });
+    is_custom && old.conflicts != new.conflicts
 }
 
 /// What `to_json` repeats as it came.

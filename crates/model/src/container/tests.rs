@@ -423,4 +423,8 @@ fn a_replacement_keeps_what_is_fixed() {
     check(vector("flat", 10), vector("diskANN", 10), Some("indexingPolicy.vectorIndexes"));
     check(vector("flat", 10), json!({}), None);
     check(json!({}), vector("flat", 10), None);
+    let custom = json!({"conflictResolutionPolicy": {"mode": "Custom"}});
+    check(json!({}), custom.clone(), Some("conflictResolutionPolicy"));
+    check(custom.clone(), custom.clone(), None);
+    check(custom, json!({}), None);
 }
