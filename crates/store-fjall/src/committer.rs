@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     poison: OnceLock<String>,
     commits: AtomicU64,
     groups: AtomicU64,
+    syncs: AtomicU64,
 }
 
 impl Shared {
@@ -52,6 +53,7 @@ impl Shared {
             poison: OnceLock::new(),
             commits: AtomicU64::new(0),
             groups: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
         }
     }
 
@@ -77,6 +79,11 @@ impl Shared {
     pub(crate) fn statistics(&self) -> Statistics {
         let commits = self.commits.load(Ordering::Relaxed);
         Statistics { bytes: 0, commits, groups: self.groups.load(Ordering::Relaxed) }
+    }
+
+    /// How often the journal was synced.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
 
     fn set_poison(&self, reason: String) -> Error {
@@ -227,7 +234,10 @@ impl Committer {
         }
         self.engine.write(self.group.drain(), marks, needs_sync)?;
         match needs_sync {
-            true => self.unsynced_since = None,
+            true => {
+                self.unsynced_since = None;
+                self.shared.syncs.fetch_add(1, Ordering::Relaxed);
+            }
             false => self.unsynced_since = self.unsynced_since.or_else(|| Some(Instant::now())),
         }
         Ok(())
@@ -265,7 +275,10 @@ impl Committer {
     fn sync_late(&mut self) {
         self.unsynced_since = None;
         match self.engine.sync() {
-            Ok(()) => self.synced = self.shared.view.load().positions().clone(),
+            Ok(()) => {
+                self.synced = self.shared.view.load().positions().clone();
+                self.shared.syncs.fetch_add(1, Ordering::Relaxed);
+            }
             Err(error) => drop(self.shared.set_poison(error.to_string())),
         }
     }

@@ -90,8 +90,8 @@ impl Engine {
         for (space, key, value) in changes {
             let keyspace = &self.spaces[space as usize];
             match value {
-                Some(value) => batch.insert(keyspace, key, value),
-                None => batch.remove(keyspace, key),
+                Some(value) => batch.insert(keyspace, &key[..], &value[..]),
+                None => batch.remove(keyspace, &key[..]),
             }
         }
         for (log, position) in marks {
@@ -139,7 +139,7 @@ impl Engine {
         let mut ingestion = self.spaces[space as usize].start_ingestion().map_err(fault)?;
         for row in rows {
             let row = row?;
-            ingestion.write(row.key, row.value).map_err(fault)?;
+            ingestion.write(&row.key[..], &row.value[..]).map_err(fault)?;
         }
         ingestion.finish().map_err(fault)
     }

@@ -50,11 +50,16 @@ impl Group {
     }
 
     /// Every changed key with its new value, once. Counters remember what they became.
+    ///
+    /// Keys come in order: neighbors share their way down the engine's tree, which then is in the
+    /// processor's cache.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Space, Bytes, Option<Bytes>)> + '_ {
         let spaces = Space::ALL.into_iter().zip(self.changes.iter_mut());
         spaces.zip(self.counters.iter_mut()).flat_map(|((space, changes), counters)| {
             trim(counters);
-            changes.drain().map(move |(key, value)| {
+            let mut sorted: Vec<_> = changes.drain().collect();
+            sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            sorted.into_iter().map(move |(key, value)| {
                 if !counters.is_empty()
                     && let Some(counter) = counters.get_mut(&key)
                 {

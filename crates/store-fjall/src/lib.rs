@@ -21,7 +21,7 @@
 //!
 //! LAYOUT     `directory` (files of ours), `engine` (keyspaces and their tuning), `queue`, `group`
 //!            (what a drain does, without writing), `committer` (the thread), `reader`, `journal`
-//!            (damage the engine would not report), `copy` (checkpoints).
+//!            (damage the engine would not notice), `copy` (checkpoints).
 //!
 //! ELSEWHERE  What a commit means: `store`.
 
@@ -82,7 +82,7 @@ impl FjallStore {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<FjallStore> {
         let directory = Arc::new(Directory::open(path.as_ref())?);
         let stop = directory.last_stop();
-        journal::verify(&directory.engine_path(), stop)?;
+        journal::prepare(&directory.engine_path(), stop)?;
         let engine = Arc::new(Engine::open(&directory.engine_path(), &options)?);
         let (positions, recovery) = recover(&engine, stop)?;
         directory.mark_running(options.durability)?;
@@ -116,6 +116,11 @@ impl FjallStore {
     /// Bytes of the engine's journals: what the next open may have to replay.
     pub fn journal_bytes(&self) -> u64 {
         self.engine.journal_bytes()
+    }
+
+    /// Syncs made so far, for the operator and for tests.
+    pub fn syncs(&self) -> u64 {
+        self.shared.syncs()
     }
 
     /// Has the committer do `job` after everything enqueued before, and waits for it.

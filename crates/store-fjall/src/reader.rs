@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fjall::{Guard, Iter, Keyspace, Readable, Snapshot};
+use fjall::{Guard, Iter, Keyspace, Readable, Slice, Snapshot};
 use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
 
 use crate::LIMITS;
@@ -36,7 +36,7 @@ impl Reader for SnapshotReader {
             return Ok(None);
         }
         let value = self.snapshot.get(&self.spaces[space as usize], key).map_err(fault)?;
-        Ok(value.map(Bytes::from))
+        Ok(value.map(bytes))
     }
 
     fn scan(&self, space: Space, range: &Range, options: ScanOptions) -> Result<Page> {
@@ -66,10 +66,10 @@ impl Reader for SnapshotReader {
 fn row(guard: Guard, keys_only: bool) -> Result<Row> {
     if keys_only {
         let key = guard.key().map_err(fault)?;
-        return Ok(Row { key: key.into(), value: Bytes::new() });
+        return Ok(Row { key: bytes(key), value: Bytes::new() });
     }
     let (key, value) = guard.into_inner().map_err(fault)?;
-    Ok(Row { key: key.into(), value: value.into() })
+    Ok(Row { key: bytes(key), value: bytes(value) })
 }
 
 /// The engine's bounds of a range. It panics on bounds that are longer than a key can be, so these
@@ -87,4 +87,17 @@ fn bounds(range: &Range) -> (Bound<&[u8]>, Bound<&[u8]>) {
         Some(end) => Bound::Excluded(end),
     };
     (start, end)
+}
+
+/// Values up to this size are copied rather than shared.
+const COPIED_BYTES_MAX: usize = 512;
+
+/// The engine's slice as `Bytes`. Sharing its buffer costs an allocation, which only pays for large
+/// values. (With the engine's feature `bytes_1` slices are `Bytes` and need neither, but keys in
+/// memtables then lose their inline prefix, and writing costs a third more.)
+fn bytes(slice: Slice) -> Bytes {
+    match slice.len() > COPIED_BYTES_MAX {
+        true => Bytes::from_owner(slice),
+        false => Bytes::copy_from_slice(&slice),
+    }
 }
