@@ -105,7 +105,7 @@ impl<'a> Node<'a> {
         let (first, next) = self.children();
         if self.len() == next - first {
             let at = first.checked_add(index).filter(|&at| at < next)?;
-            return self.child(at);
+            return self.bounded(next).child(at);
         }
         self.elements().nth(index)
     }
@@ -114,14 +114,14 @@ impl<'a> Node<'a> {
     pub fn members(self) -> Members<'a> {
         let is_object = self.slot.tag() == Tag::Object;
         let (at, next) = if is_object { self.children() } else { (0, 0) };
-        Members { parent: self, at, next, name_start: self.slot.start() + 2 }
+        Members { parent: self.bounded(next), at, next, name_start: self.slot.start() + 2 }
     }
 
     /// The elements of an array, in order; none for other kinds.
     pub fn elements(self) -> Elements<'a> {
         let is_array = self.slot.tag() == Tag::Array;
         let (at, next) = if is_array { self.children() } else { (0, 0) };
-        Elements { parent: self, at, next }
+        Elements { parent: self.bounded(next), at, next }
     }
 
     /// How many elements or members it has; zero for scalars.
@@ -198,6 +198,12 @@ impl<'a> Node<'a> {
         let next = self.extent().map_or(0, |extent| extent.next as usize);
         let is_sound = first <= next && next <= slots && usize::from(self.depth) <= DEPTH_MAX;
         if is_sound { (first, next) } else { (first, first) }
+    }
+
+    /// Itself without the table from slot `next` on. Children are made from it, so that none can
+    /// claim slots of a sibling of its parent and a walk visits each slot once.
+    fn bounded(self, next: usize) -> Node<'a> {
+        Node { table: self.table.get(..next * SLOT_BYTES).unwrap_or_default(), ..self }
     }
 
     fn child(self, at: usize) -> Option<Node<'a>> {
