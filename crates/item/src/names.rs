@@ -14,14 +14,15 @@ const NARROW_MAX: usize = 32;
 /// The names of the objects that are open, innermost last.
 pub(crate) struct Names {
     stack: Vec<Name>,
+    /// The hashes of the names of those objects that are wide, innermost last.
+    wide: Vec<HashSet<u64>>,
     hashing: RandomState,
 }
 
 /// The names of one object.
-#[derive(Default)]
 pub(crate) struct Scope {
     base: usize,
-    wide: Option<Box<HashSet<u64>>>,
+    is_wide: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -33,41 +34,46 @@ struct Name {
 
 impl Default for Names {
     fn default() -> Names {
-        Names { stack: Vec::with_capacity(NARROW_MAX), hashing: RandomState::new() }
+        let stack = Vec::with_capacity(NARROW_MAX);
+        Names { stack, wide: Vec::new(), hashing: RandomState::new() }
     }
 }
 
 impl Names {
     pub fn open(&self) -> Scope {
-        Scope { base: self.stack.len(), wide: None }
+        Scope { base: self.stack.len(), is_wide: false }
     }
 
     pub fn close(&mut self, scope: &Scope) {
         self.stack.truncate(scope.base);
+        if scope.is_wide {
+            self.wide.pop();
+        }
     }
 
     /// Adds `text[start..end]` to the innermost object; false if it was there already.
     pub fn insert(&mut self, scope: &mut Scope, text: &[u8], start: usize, end: usize) -> bool {
         let bytes = &text[start..end];
         let name = Name { signature: signature(bytes), start: start as u32, end: end as u32 };
-        if self.may_contain(scope, text, bytes) && self.contains(scope, text, name) {
+        let is_narrow = self.stack.len() - scope.base < NARROW_MAX;
+        let may_contain = is_narrow || self.hash(scope, text, bytes);
+        if may_contain && self.contains(scope, text, name) {
             return false;
         }
         self.stack.push(name);
         true
     }
 
-    /// Asks the set of a wide object, and adds the name to it. A narrow object may contain all.
-    fn may_contain(&self, scope: &mut Scope, text: &[u8], bytes: &[u8]) -> bool {
-        let names = &self.stack[scope.base..];
-        if names.len() < NARROW_MAX {
-            return true;
+    /// Adds a name to the set of a wide object; true if its hash was there already.
+    fn hash(&mut self, scope: &mut Scope, text: &[u8], bytes: &[u8]) -> bool {
+        if !scope.is_wide {
+            scope.is_wide = true;
+            let names = self.stack[scope.base..].iter();
+            let texts = names.map(|name| &text[name.start as usize..name.end as usize]);
+            self.wide.push(texts.map(|text| self.hashing.hash_one(text)).collect());
         }
-        let set = scope.wide.get_or_insert_with(|| {
-            let texts = names.iter().map(|name| &text[name.start as usize..name.end as usize]);
-            Box::new(texts.map(|text| self.hashing.hash_one(text)).collect())
-        });
-        !set.insert(self.hashing.hash_one(bytes))
+        let hash = self.hashing.hash_one(bytes);
+        self.wide.last_mut().is_some_and(|set| !set.insert(hash))
     }
 
     fn contains(&self, scope: &Scope, text: &[u8], name: Name) -> bool {

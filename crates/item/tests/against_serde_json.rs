@@ -1,4 +1,5 @@
 //! The oracle: whatever serde_json reads, we read as the same value, in every way we can.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 

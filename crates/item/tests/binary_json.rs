@@ -1,4 +1,5 @@
 //! Binary JSON: the captured examples, each marker once, and whatever an encoder can produce.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 

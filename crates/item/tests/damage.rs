@@ -1,4 +1,5 @@
 //! Stored bytes that were damaged: everything may be wrong about them, but nothing panics.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The fuzz target's checks over its corpus, so that what was found once stays found.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 #[path = "../../../fuzz/fuzz_targets/item_ingest/checks.rs"]
 mod checks;

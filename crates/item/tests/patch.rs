@@ -1,4 +1,5 @@
 //! Patch, as a table: an item, a patch, and the item after it or the refusal.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 
