@@ -58,10 +58,10 @@ fn read<'a>(item: &'a Item, path: &[&str]) -> Option<std::borrow::Cow<'a, str>> 
     item.root().path(path.iter().copied())?.as_str()
 }
 
-/// The best of several rounds: what the code costs, not what the machine was doing.
+/// The best of many short rounds: what the code costs, not what the machine was doing.
 fn measure<T>(what: &str, mut run: impl FnMut() -> T) {
-    const ROUNDS: usize = 20;
-    const RUNS: u32 = 20_000;
+    const ROUNDS: usize = 1_000;
+    const RUNS: u32 = 200;
     let mut round = || {
         let start = Instant::now();
         (0..RUNS).for_each(|_| drop(black_box(run())));
