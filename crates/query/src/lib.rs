@@ -1,7 +1,7 @@
 //! Plan and execute queries over a [`Source`].
 //!
 //! ```text
-//! sql::Query ──bind──▶ Bound ──plan──▶ Plan ──execute──▶ Page, State
+//! sql::Query ──bind──▶ BoundQuery ──plan──▶ Plan ──execute──▶ Page, State
 //!                        │                       ▲
 //!                     routing                  Source
 //! ```
@@ -19,17 +19,34 @@
 //! (E2) Pages that follow each other over an unchanged source repeat no row and lose none.
 //! (E3) What is not executed yet is an error that says so, never a guess.
 
+mod aggregate;
+mod bind;
+mod constraints;
+mod datum;
 mod error;
+mod eval;
+mod exec;
+mod expr;
+mod functions;
+mod matches;
 mod page;
 mod parameters;
 mod path;
+mod plan;
+mod routing;
 mod source;
 mod state;
+pub mod testing;
 
+pub use bind::{BoundQuery, bind};
 pub use error::Error;
+pub use exec::execute;
+pub use matches::matches;
 pub use page::{Page, PageEnd, PageLimits};
 pub use parameters::Parameters;
 pub use path::{Path, Segment};
+pub use plan::{Plan, plan};
+pub use routing::{Pin, Routing, routing};
 pub use source::{
     Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Source, SourceError,
 };

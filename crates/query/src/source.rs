@@ -15,7 +15,8 @@
 //! INVARIANTS (owed by the implementor)
 //! (Q1) Ordinals are unique within a partition, at least 1 and below `u64::MAX`.
 //! (Q2) Key bytes of [`Position`] sort as the values they stand for, and equal values have equal
-//!      keys in every partition. They are at most [`KEY_BYTES_MAX`] long.
+//!      keys in every partition. They are at most [`KEY_BYTES_MAX`] long. The key of a value that
+//!      was cut is never the key of a whole one.
 //! (Q3) While one query runs over one source, equal calls give equal answers.
 
 use base::Ctx;

@@ -34,14 +34,15 @@ pub(crate) enum Place {
     /// In ordinal order, at the first item after `after`; `rows` of its rows are done if it is the
     /// item with ordinal `after + 1`.
     Items { partition: usize, after: u64, rows: u32 },
-    /// In key order, past this position of this partition.
-    Terms { partition: usize, key: Bytes, ordinal: u64, rows: u32 },
+    /// In key order, past this position of this partition, in this range of the plan.
+    Terms { partition: usize, range: u32, key: Bytes, ordinal: u64, rows: u32 },
     /// In the items whose key does not hold the whole value: this many of them are done.
     Run { key: Bytes, items: u32, rows: u32 },
     /// Among the items that lack the path.
     Lacking { partition: usize, after: u64, rows: u32 },
-    /// In the results of a blocking operator, past this sort key.
-    Results { after: Bytes },
+    /// From the beginning again, passing over the rows already seen: for operators that must know
+    /// what came before.
+    Replay,
 }
 
 impl State {
@@ -69,8 +70,9 @@ impl Place {
             Place::Items { partition, after, rows } => {
                 write_numbers(out, 0, &[*partition as u64, *after, u64::from(*rows)]);
             }
-            Place::Terms { partition, key, ordinal, rows } => {
-                write_numbers(out, 1, &[*partition as u64, *ordinal, u64::from(*rows)]);
+            Place::Terms { partition, range, key, ordinal, rows } => {
+                let (range, rows) = (u64::from(*range), u64::from(*rows));
+                write_numbers(out, 1, &[*partition as u64, range, *ordinal, rows]);
                 write_bytes(out, key);
             }
             Place::Run { key, items, rows } => {
@@ -80,10 +82,7 @@ impl Place {
             Place::Lacking { partition, after, rows } => {
                 write_numbers(out, 3, &[*partition as u64, *after, u64::from(*rows)]);
             }
-            Place::Results { after } => {
-                out.push(4);
-                write_bytes(out, after);
-            }
+            Place::Replay => out.push(4),
         }
     }
 }
@@ -127,8 +126,9 @@ impl Reader<'_> {
                 Place::Items { partition: self.size()?, after: self.number()?, rows: self.small()? }
             }
             1 => {
-                let (partition, ordinal, rows) = (self.size()?, self.number()?, self.small()?);
-                Place::Terms { partition, key: self.key()?, ordinal, rows }
+                let (partition, range) = (self.size()?, self.small()?);
+                let (ordinal, rows) = (self.number()?, self.small()?);
+                Place::Terms { partition, range, key: self.key()?, ordinal, rows }
             }
             2 => {
                 let (items, rows) = (self.small()?, self.small()?);
@@ -139,7 +139,7 @@ impl Reader<'_> {
                 after: self.number()?,
                 rows: self.small()?,
             },
-            4 => Place::Results { after: self.key()? },
+            4 => Place::Replay,
             _ => return None,
         })
     }
@@ -217,10 +217,16 @@ mod tests {
     fn what_is_encoded_decodes() {
         let key = Bytes::from(vec![7; KEY_BYTES_MAX]);
         check(Place::Items { partition: 3, after: 1 << 60, rows: u32::MAX });
-        check(Place::Terms { partition: 0, key: key.clone(), ordinal: u64::MAX, rows: 1 });
-        check(Place::Run { key: key.clone(), items: u32::MAX, rows: u32::MAX });
+        check(Place::Terms {
+            partition: 0,
+            range: 9,
+            key: key.clone(),
+            ordinal: u64::MAX,
+            rows: 1,
+        });
+        check(Place::Run { key, items: u32::MAX, rows: u32::MAX });
         check(Place::Lacking { partition: 1, after: 0, rows: 0 });
-        check(Place::Results { after: key });
+        check(Place::Replay);
     }
 
     #[test]

@@ -1,0 +1,226 @@
+//! Syntax tree → bound query: names become slots, parameters become constants, function names
+//! become functions.
+//!
+//! Every error that does not depend on data is found here, with its place in the text, even if no
+//! row is ever read.
+
+mod blocks;
+mod fold;
+mod scalars;
+
+use base::Ctx;
+use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, SortDirection, Span};
+
+use crate::aggregate::AggregateKind;
+use crate::expr::{Block, Expr};
+use crate::functions;
+use crate::state::fingerprint;
+use crate::{Direction, Error, Parameters, Path};
+
+/// A query whose names are resolved, with its parameters in it.
+#[derive(Clone, Debug)]
+pub struct BoundQuery {
+    pub(crate) block: Block,
+    /// It reads the container; otherwise it runs once over nothing.
+    pub(crate) reads_items: bool,
+    /// The ORDER BY keys.
+    pub(crate) order: Vec<(Path, Direction)>,
+    pub(crate) window: Window,
+    /// For each slot of the main block its path from the item, if it has one.
+    pub(crate) slot_paths: Vec<Option<Path>>,
+    pub(crate) fingerprint: u64,
+    /// The canonical text of projection and filter, for people.
+    pub(crate) projection_text: String,
+    pub(crate) filter_text: Option<String>,
+}
+
+/// Which rows of the result come out: TOP, OFFSET and LIMIT together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// Rows to skip.
+    pub offset: u64,
+    /// Where to stop, counted from the first row of the result.
+    pub end: Option<u64>,
+}
+
+/// Resolves the names of a query.
+pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, Error> {
+    let mut binder = Binder::new(parameters);
+    let block = binder.main_block(query)?;
+    let order = binder.order(query, &block)?;
+    Ok(BoundQuery {
+        reads_items: query.from.is_some(),
+        order,
+        window: binder.window(query)?,
+        slot_paths: binder.main_paths,
+        fingerprint: fingerprint(query, parameters),
+        projection_text: query.select.selection.to_string(),
+        filter_text: query.filter.as_ref().map(Scalar::to_string),
+        block,
+    })
+}
+
+/// Resolves the names of a patch condition: the filter over slot 0 and the slots of its sources.
+pub(crate) fn bind_condition(
+    condition: &sql::Condition,
+    parameters: &Parameters,
+) -> Result<Block, Error> {
+    Binder::new(parameters).condition(condition)
+}
+
+struct Binder<'p> {
+    parameters: &'p Parameters,
+    /// For folding constants.
+    ctx: Ctx,
+    /// The names in scope, innermost block last.
+    frames: Vec<Vec<Alias>>,
+    /// The next slot.
+    next_slot: usize,
+    /// Set while the select list of a grouped block is bound.
+    group: Option<GroupScope>,
+    main_paths: Vec<Option<Path>>,
+}
+
+struct Alias {
+    name: String,
+    slot: usize,
+    path: Option<Path>,
+}
+
+/// What the select list of a grouped block may use.
+struct GroupScope {
+    /// Slots from here on belong to the block and exist only before grouping.
+    base: usize,
+    keys: Vec<Scalar>,
+    aggregates: Vec<(AggregateKind, Expr)>,
+}
+
+impl<'p> Binder<'p> {
+    fn new(parameters: &'p Parameters) -> Binder<'p> {
+        Binder {
+            parameters,
+            ctx: Ctx::background(),
+            frames: Vec::new(),
+            next_slot: 1,
+            group: None,
+            main_paths: vec![Some(Path::root())],
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Alias> {
+        let innermost_first = self.frames.iter().rev();
+        innermost_first.flat_map(|frame| frame.iter()).find(|alias| alias.name == name)
+    }
+
+    fn window(&self, query: &sql::Query) -> Result<Window, Error> {
+        let count = |count: &Count, code| self.count(count, code);
+        let top = query.select.top.as_ref().map(|top| count(top, Code::TopCount)).transpose()?;
+        let Some(clause) = &query.offset_limit else { return Ok(Window { offset: 0, end: top }) };
+        let offset = count(&clause.offset, Code::OffsetCount)?;
+        let limit = count(&clause.limit, Code::LimitCount)?;
+        let end = top.map_or(offset + limit, |top| top.min(offset + limit));
+        Ok(Window { offset, end: Some(end) })
+    }
+
+    pub(crate) fn count(&self, count: &Count, code: Code) -> Result<u64, Error> {
+        let name = match &count.kind {
+            CountKind::Literal(n) => return Ok(u64::from(*n)),
+            CountKind::Parameter(name) => name,
+        };
+        let number = self.parameter(name, count.span)?.as_f64();
+        let is_count = |n: &f64| n.fract() == 0.0 && (0.0..=sql::limits::COUNT_MAX).contains(n);
+        match number.filter(is_count) {
+            Some(n) => Ok(n as u64),
+            None => {
+                let message = "The count value provided must be a non-negative integer.";
+                Err(sql::Error::at(code, count.span, message).into())
+            }
+        }
+    }
+
+    fn parameter(&self, name: &str, span: Span) -> Result<&item::Value, Error> {
+        self.parameters.get(name).ok_or_else(|| {
+            let message = format!("The parameter '{name}' was not supplied.");
+            sql::Error::at(Code::Unresolved, span, message).into()
+        })
+    }
+
+    /// The ORDER BY keys as paths. With aggregates there is one row, and nothing to sort.
+    fn order(
+        &mut self,
+        query: &sql::Query,
+        block: &Block,
+    ) -> Result<Vec<(Path, Direction)>, Error> {
+        let items = match &query.order_by {
+            None => return Ok(Vec::new()),
+            Some(OrderBy::Rank(items)) => return Err(rank_error(query, items)),
+            Some(OrderBy::Values(items)) => items,
+        };
+        if !query.group_by.is_empty() {
+            let message = "'ORDER BY' is not supported together with 'GROUP BY'.";
+            return Err(sql::Error::at(Code::Other, items[0].expression.span, message).into());
+        }
+        let mut keys = Vec::with_capacity(items.len());
+        for item in items {
+            keys.push((self.order_path(&item.expression)?, direction(item)));
+        }
+        Ok(if block.grouping.is_some() { Vec::new() } else { keys })
+    }
+
+    fn order_path(&mut self, expression: &Scalar) -> Result<Path, Error> {
+        if let sql::ScalarKind::Call { name, .. } = &expression.kind
+            && name.eq_ignore_ascii_case("VectorDistance")
+        {
+            return Err(Error::unsupported("ORDER BY VectorDistance", expression.span));
+        }
+        let bound = self.scalar(expression)?;
+        let path = bound.path(&self.main_paths).filter(|path| !path.segments().is_empty());
+        path.ok_or_else(|| {
+            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
+                           mapped to a document path.";
+            sql::Error::at(Code::OrderByNotPath, expression.span, message).into()
+        })
+    }
+}
+
+fn direction(item: &OrderItem) -> Direction {
+    match item.effective_direction() {
+        SortDirection::Ascending => Direction::Ascending,
+        SortDirection::Descending => Direction::Descending,
+    }
+}
+
+/// ORDER BY RANK is not executed yet; what it may rank is checked all the same.
+fn rank_error(query: &sql::Query, items: &[OrderItem]) -> Error {
+    for item in items {
+        let sql::ScalarKind::Call { name, .. } = &item.expression.kind else { continue };
+        let name = name.to_ascii_uppercase();
+        if !matches!(name.as_str(), "FULLTEXTSCORE" | "VECTORDISTANCE" | "RRF") {
+            let message = "ORDER BY RANK must be followed by VectorDistance and/or FullTextScore \
+                           calls.";
+            return sql::Error::at(Code::RankFunction, item.expression.span, message).into();
+        }
+    }
+    let joins = query.from.as_ref().is_some_and(|from| !from.joins.is_empty());
+    if joins {
+        let message = "'ORDER BY RANK' is not supported with 'JOIN'.";
+        return sql::Error::at(Code::RankWithJoin, query.span, message).into();
+    }
+    Error::unsupported("ORDER BY RANK", items[0].expression.span)
+}
+
+impl Expr {
+    /// The path from the item to the value, if the expression is nothing but one.
+    pub(crate) fn path(&self, slot_paths: &[Option<Path>]) -> Option<Path> {
+        match self {
+            Expr::Slot(slot) => slot_paths.get(*slot)?.clone(),
+            Expr::Property(object, name) => Some(object.path(slot_paths)?.property(name)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a function of this name exists, aggregates included.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    functions::find(name).is_none() && AggregateKind::from_name(name).is_some()
+}

@@ -1,0 +1,264 @@
+//! Binding scalar expressions.
+
+use std::sync::Arc;
+
+use item::Value;
+use sql::{Code, Literal, Property, Scalar, ScalarKind, Span};
+
+use super::blocks::unresolved;
+use super::{Binder, is_aggregate};
+use crate::Error;
+use crate::aggregate::AggregateKind;
+use crate::eval::like::Pattern;
+use crate::expr::{Expr, LikePattern};
+use crate::functions::{self, Body, Function, MANY};
+
+impl Binder<'_> {
+    pub(super) fn scalar(&mut self, scalar: &Scalar) -> Result<Expr, Error> {
+        if let Some(key) = self.group_key_of(scalar) {
+            return Ok(key);
+        }
+        let expr = match &scalar.kind {
+            ScalarKind::Literal(literal) => Expr::Constant(literal_value(literal)),
+            ScalarKind::Parameter(name) => {
+                Expr::Constant(self.parameter(name, scalar.span)?.clone())
+            }
+            ScalarKind::Identifier(name) => self.identifier(name, scalar)?,
+            ScalarKind::Property { object, name } => {
+                self.not_grouped(scalar)?;
+                Expr::Property(Box::new(self.scalar(object)?), Arc::from(name.as_str()))
+            }
+            ScalarKind::Index { object, index } => self.index(object, index)?,
+            ScalarKind::Array(items) => Expr::Array(self.scalars(items)?),
+            ScalarKind::Object(properties) => self.object(properties)?,
+            ScalarKind::Unary { op, operand } => Expr::Unary(*op, Box::new(self.scalar(operand)?)),
+            ScalarKind::Binary { op, left, right } => {
+                Expr::Binary(*op, Box::new(self.scalar(left)?), Box::new(self.scalar(right)?))
+            }
+            ScalarKind::And(operands) => Expr::And(self.scalars(operands)?),
+            ScalarKind::Or(operands) => Expr::Or(self.scalars(operands)?),
+            ScalarKind::In { negated, needle, items } => Expr::In {
+                negated: *negated,
+                needle: Box::new(self.scalar(needle)?),
+                items: self.scalars(items)?,
+            },
+            ScalarKind::Between { negated, value, low, high } => Expr::Between {
+                negated: *negated,
+                value: Box::new(self.scalar(value)?),
+                low: Box::new(self.scalar(low)?),
+                high: Box::new(self.scalar(high)?),
+            },
+            ScalarKind::Like { negated, value, pattern, escape } => Expr::Like {
+                negated: *negated,
+                value: Box::new(self.scalar(value)?),
+                pattern: self.pattern(pattern, *escape)?,
+            },
+            ScalarKind::Conditional { condition, yes, no } => Expr::Conditional(Box::new([
+                self.scalar(condition)?,
+                self.scalar(yes)?,
+                self.scalar(no)?,
+            ])),
+            ScalarKind::Call { udf: true, name, .. } => {
+                return Err(Error::unsupported(format!("the function udf.{name}"), scalar.span));
+            }
+            ScalarKind::Call { name, arguments, .. } => self.call(name, arguments, scalar.span)?,
+            ScalarKind::Subquery { kind, query } => {
+                if self.group.is_some() {
+                    let what = "a subquery in a select list with aggregates or GROUP BY";
+                    return Err(Error::unsupported(what, scalar.span));
+                }
+                self.scalar_subquery(*kind, query)?
+            }
+        };
+        Ok(self.fold(expr))
+    }
+
+    fn scalars(&mut self, scalars: &[Scalar]) -> Result<Vec<Expr>, Error> {
+        scalars.iter().map(|scalar| self.scalar(scalar)).collect()
+    }
+
+    /// In the select list of a grouped block, an expression that is a key stands for it.
+    fn group_key_of(&self, scalar: &Scalar) -> Option<Expr> {
+        let keys = &self.group.as_ref()?.keys;
+        keys.iter().position(|key| key == scalar).map(Expr::GroupKey)
+    }
+
+    /// In the select list of a grouped block, a property of a row has no single value.
+    fn not_grouped(&self, scalar: &Scalar) -> Result<(), Error> {
+        let Some(group) = &self.group else { return Ok(()) };
+        let Some(root) = root_name(scalar) else { return Ok(()) };
+        let is_of_row = self.find(root).is_some_and(|alias| alias.slot >= group.base);
+        // A longer path may still lead to a key: `c.a.b` when grouping by `c.a`.
+        if !is_of_row || has_key_prefix(scalar, &group.keys) {
+            return Ok(());
+        }
+        let message = format!(
+            "Property reference '{scalar}' is invalid in the select list because it is not \
+             contained in either an aggregate function or the GROUP BY clause."
+        );
+        Err(sql::Error::at(Code::NotGrouped, scalar.span, message).into())
+    }
+
+    fn identifier(&self, name: &str, scalar: &Scalar) -> Result<Expr, Error> {
+        if let Some(alias) = self.find(name) {
+            self.not_grouped(scalar)?;
+            return Ok(Expr::Slot(alias.slot));
+        }
+        match name {
+            "NaN" => Ok(Expr::Constant(Value::Number(f64::NAN))),
+            "Infinity" => Ok(Expr::Constant(Value::Number(f64::INFINITY))),
+            _ => Err(unresolved(name, scalar.span)),
+        }
+    }
+
+    /// An index is a constant: a name, or a position. Anything else indexes nothing.
+    fn index(&mut self, object: &Scalar, index: &Scalar) -> Result<Expr, Error> {
+        let object = Box::new(self.scalar(object)?);
+        match self.scalar(index)? {
+            Expr::Constant(Value::String(name)) => Ok(Expr::Property(object, name)),
+            Expr::Constant(Value::Number(n)) if n >= 0.0 && n.fract() == 0.0 => {
+                Ok(Expr::Element(object, n as usize))
+            }
+            Expr::Constant(_) => Ok(Expr::Constant(Value::Undefined)),
+            _ => {
+                let message = "The specified query includes 'member indexer' which is currently \
+                               not supported.";
+                Err(sql::Error::at(Code::MemberIndexer, index.span, message).into())
+            }
+        }
+    }
+
+    /// Of a repeated name the last value counts.
+    fn object(&mut self, properties: &[Property]) -> Result<Expr, Error> {
+        let mut bound: Vec<(Arc<str>, Expr)> = Vec::with_capacity(properties.len());
+        for Property { name, value } in properties {
+            let value = self.scalar(value)?;
+            match bound.iter_mut().find(|(own, _)| **own == **name) {
+                Some(property) => property.1 = value,
+                None => bound.push((Arc::from(name.as_str()), value)),
+            }
+        }
+        Ok(Expr::Object(bound))
+    }
+
+    fn pattern(&mut self, pattern: &Scalar, escape: Option<char>) -> Result<LikePattern, Error> {
+        let pattern = self.scalar(pattern)?;
+        Ok(match pattern.as_constant().and_then(Value::as_str) {
+            Some(text) => LikePattern::Constant(Pattern::new(text, escape)),
+            None => LikePattern::Dynamic { pattern: Box::new(pattern), escape },
+        })
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
+        if is_aggregate(name) {
+            return self.aggregate(name, arguments, span);
+        }
+        let Some(function) = functions::find(name) else {
+            let message = format!("'{name}' is not a recognized built-in function name.");
+            return Err(sql::Error::at(Code::UnknownFunction, span, message).into());
+        };
+        check_arguments(function.name, function.least, function.most, arguments.len(), span)?;
+        let arguments = self.scalars(arguments)?;
+        check_function(function, &arguments, span)?;
+        Ok(Expr::Call(function, arguments))
+    }
+
+    fn aggregate(&mut self, name: &str, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
+        check_arguments(&name.to_ascii_uppercase(), 1, 1, arguments.len(), span)?;
+        let kind = AggregateKind::from_name(name)
+            .ok_or_else(|| Error::unsupported(format!("the aggregate {name}"), span))?;
+        let Some(mut group) = self.group.take() else {
+            let message = format!("The aggregate function '{name}' is not allowed here.");
+            return Err(sql::Error::at(Code::Other, span, message).into());
+        };
+        if has_aggregate_or_subquery(&arguments[0]) {
+            let message = "Cannot perform an aggregate function on an expression containing an \
+                           aggregate or a subquery.";
+            return Err(sql::Error::at(Code::NestedAggregate, span, message).into());
+        }
+        // Inside the aggregate the row is there again.
+        let argument = self.scalar(&arguments[0]);
+        group.aggregates.push((kind, argument?));
+        let at = group.aggregates.len() - 1;
+        self.group = Some(group);
+        Ok(Expr::Aggregate(at))
+    }
+}
+
+fn literal_value(literal: &Literal) -> Value {
+    match literal {
+        Literal::Undefined => Value::Undefined,
+        Literal::Null => Value::Null,
+        Literal::Bool(value) => Value::Bool(*value),
+        Literal::Number(number) => Value::Number(*number),
+        Literal::String(text) => Value::from(text.as_str()),
+    }
+}
+
+/// The name at the root of a path.
+fn root_name(scalar: &Scalar) -> Option<&str> {
+    match &scalar.kind {
+        ScalarKind::Identifier(name) => Some(name),
+        ScalarKind::Property { object, .. } | ScalarKind::Index { object, .. } => root_name(object),
+        _ => None,
+    }
+}
+
+fn has_key_prefix(scalar: &Scalar, keys: &[Scalar]) -> bool {
+    keys.contains(scalar)
+        || match &scalar.kind {
+            ScalarKind::Property { object, .. } | ScalarKind::Index { object, .. } => {
+                has_key_prefix(object, keys)
+            }
+            _ => false,
+        }
+}
+
+fn has_aggregate_or_subquery(scalar: &Scalar) -> bool {
+    match &scalar.kind {
+        ScalarKind::Subquery { .. } => true,
+        ScalarKind::Call { udf: false, name, .. } if is_aggregate(name) => true,
+        kind => {
+            let mut found = false;
+            kind.for_each_child(&mut |child| found = found || has_aggregate_or_subquery(child));
+            found
+        }
+    }
+}
+
+fn check_arguments(
+    name: &str,
+    least: usize,
+    most: usize,
+    count: usize,
+    span: Span,
+) -> Result<(), Error> {
+    if (least..=most).contains(&count) {
+        return Ok(());
+    }
+    let wanted = match most {
+        _ if least == most => least.to_string(),
+        MANY => format!("at least {least}"),
+        _ => format!("{least} to {most}"),
+    };
+    let message = format!("The {name} function requires {wanted} argument(s).");
+    Err(sql::Error::at(Code::ArgumentCount, span, message).into())
+}
+
+/// What a function demands of its arguments beyond their number.
+fn check_function(function: &Function, arguments: &[Expr], span: Span) -> Result<(), Error> {
+    match function.name {
+        "FullTextScore" => {
+            let message = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
+            Err(sql::Error::at(Code::ScoreOutsideRank, span, message).into())
+        }
+        "DOCUMENTID" if !matches!(arguments[0], Expr::Slot(0)) => {
+            let message = "The DOCUMENTID function requires the alias of the container.";
+            Err(sql::Error::at(Code::Other, span, message).into())
+        }
+        name if matches!(function.body, Body::Planned) => {
+            Err(Error::unsupported(format!("the function {name}"), span))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,341 @@
+//! Bringing candidates in an order that can be resumed.
+
+use std::collections::VecDeque;
+
+use base::Ctx;
+use bytes::Bytes;
+use item::Item;
+
+use super::ordered::OrderedWalk;
+use crate::plan::Access;
+use crate::state::Place;
+use crate::{Bounds, Direction, Error, Path, Plan, Point, Position, Source};
+
+/// Most items asked for at once.
+const BATCH_ROWS_MAX: usize = 256;
+
+/// An item that may have rows.
+pub(super) struct Candidate {
+    /// `None` for a query without FROM.
+    pub item: Option<Item>,
+    pub mark: Mark,
+}
+
+impl Candidate {
+    pub fn ordinal(&self) -> Option<u64> {
+        self.item.as_ref().map(Item::ordinal)
+    }
+}
+
+/// Where a candidate stood.
+#[derive(Clone, Debug)]
+pub(super) enum Mark {
+    Once,
+    Items { partition: usize, ordinal: u64 },
+    Terms { partition: usize, range: u32, position: Position, direction: Direction },
+    Run { partition: usize, key: Bytes, index: u32 },
+    Lacking { partition: usize, ordinal: u64, direction: Direction },
+}
+
+impl Mark {
+    pub fn partition(&self) -> usize {
+        match self {
+            Mark::Once => 0,
+            Mark::Items { partition, .. }
+            | Mark::Terms { partition, .. }
+            | Mark::Run { partition, .. }
+            | Mark::Lacking { partition, .. } => *partition,
+        }
+    }
+
+    /// Where to go on: after the item if it is finished, else at it with `rows` of its rows done.
+    pub fn place(self, rows: u32, is_finished: bool) -> Place {
+        let rows = if is_finished { 0 } else { rows };
+        let past = |ordinal: u64, direction| match direction {
+            _ if is_finished => ordinal,
+            Direction::Ascending => ordinal - 1,
+            Direction::Descending => ordinal + 1,
+        };
+        match self {
+            Mark::Once => Place::Replay,
+            Mark::Items { partition, ordinal } => {
+                Place::Items { partition, after: past(ordinal, Direction::Ascending), rows }
+            }
+            Mark::Terms { partition, range, position, direction } => {
+                let ordinal = past(position.ordinal, direction);
+                Place::Terms { partition, range, key: position.key, ordinal, rows }
+            }
+            Mark::Run { key, index, .. } => {
+                Place::Run { key, items: index + u32::from(is_finished), rows }
+            }
+            Mark::Lacking { partition, ordinal, direction } => {
+                Place::Lacking { partition, after: past(ordinal, direction), rows }
+            }
+        }
+    }
+}
+
+/// A sequence of candidates.
+pub(super) struct Walk<'a> {
+    kind: Kind<'a>,
+    rows_done: Option<RowsDone>,
+}
+
+/// An earlier page stopped inside an item: the first candidate, unless it has gone since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowsDone {
+    /// Which item it was, if that is known.
+    ordinal: Option<u64>,
+    rows: u32,
+}
+
+impl RowsDone {
+    /// How many rows of the first candidate are done.
+    pub fn of(self, first: &Candidate) -> u32 {
+        let is_same = self.ordinal.is_none() || self.ordinal == first.ordinal();
+        if is_same { self.rows } else { 0 }
+    }
+}
+
+enum Kind<'a> {
+    Nothing,
+    Once { is_done: bool },
+    Items(ItemWalk<'a>),
+    Terms(TermWalk<'a>),
+    Ordered(Box<OrderedWalk<'a>>),
+}
+
+/// The source with the context it counts in.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub ctx: &'a Ctx,
+    pub source: &'a dyn Source,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(
+        ctx: &'a Ctx,
+        plan: &'a Plan,
+        source: &'a dyn Source,
+        place: Option<&Place>,
+    ) -> Result<Walk<'a>, Error> {
+        let reader = Reader { ctx, source };
+        let partitions = source.partitions();
+        if place.is_some_and(|place| place.partition() >= partitions.max(1)) {
+            return Err(Error::WrongState);
+        }
+        let kind = match &plan.access {
+            Access::Nothing => Kind::Nothing,
+            Access::Once => Kind::Once { is_done: false },
+            Access::Points(points) => Kind::Items(ItemWalk::new(reader, Some(points), place)?),
+            Access::Scan => Kind::Items(ItemWalk::new(reader, None, place)?),
+            Access::Terms { path, ranges } => {
+                Kind::Terms(TermWalk::new(reader, path, ranges, place)?)
+            }
+            Access::Ordered { path, bounds, direction, with_lacking } => Kind::Ordered(Box::new(
+                OrderedWalk::new(reader, path, bounds, *direction, *with_lacking, place)?,
+            )),
+        };
+        let direction = match &plan.access {
+            Access::Ordered { direction, .. } => *direction,
+            _ => Direction::Ascending,
+        };
+        let rows_done = place.and_then(|place| place.rows_done(direction));
+        Ok(Walk { kind, rows_done })
+    }
+
+    pub fn rows_done(&self) -> Option<RowsDone> {
+        self.rows_done
+    }
+
+    /// The next candidate. `wanted` is how many rows can be of use, so that no more are read.
+    pub fn next(&mut self, wanted: usize) -> Result<Option<Candidate>, Error> {
+        let rows_max = wanted.clamp(1, BATCH_ROWS_MAX);
+        match &mut self.kind {
+            Kind::Nothing => Ok(None),
+            Kind::Once { is_done } => {
+                let is_first = !std::mem::replace(is_done, true);
+                Ok(is_first.then_some(Candidate { item: None, mark: Mark::Once }))
+            }
+            Kind::Items(walk) => walk.next(rows_max),
+            Kind::Terms(walk) => walk.next(rows_max),
+            Kind::Ordered(walk) => walk.next(rows_max),
+        }
+    }
+
+    /// Whether it is known that no candidate follows.
+    pub fn is_exhausted(&self) -> bool {
+        match &self.kind {
+            Kind::Nothing => true,
+            Kind::Once { is_done } => *is_done,
+            Kind::Items(walk) => walk.is_exhausted(),
+            Kind::Terms(walk) => walk.is_exhausted(),
+            Kind::Ordered(walk) => walk.is_exhausted(),
+        }
+    }
+}
+
+impl Place {
+    fn partition(&self) -> usize {
+        match self {
+            Place::Items { partition, .. }
+            | Place::Terms { partition, .. }
+            | Place::Lacking { partition, .. } => *partition,
+            Place::Run { .. } | Place::Replay => 0,
+        }
+    }
+
+    fn rows_done(&self, direction: Direction) -> Option<RowsDone> {
+        let next = |ordinal: u64| match direction {
+            Direction::Ascending => ordinal.saturating_add(1),
+            Direction::Descending => ordinal.saturating_sub(1),
+        };
+        let (ordinal, rows) = match self {
+            Place::Items { after, rows, .. } => (Some(after.saturating_add(1)), *rows),
+            Place::Terms { ordinal, rows, .. } => (Some(next(*ordinal)), *rows),
+            Place::Lacking { after, rows, .. } => (Some(next(*after)), *rows),
+            Place::Run { rows, .. } => (None, *rows),
+            Place::Replay => return None,
+        };
+        Some(RowsDone { ordinal, rows })
+    }
+}
+
+/// Items in ordinal order, partition after partition: a scan or a list of points.
+struct ItemWalk<'a> {
+    reader: Reader<'a>,
+    points: Option<&'a [Point]>,
+    partition: usize,
+    after: Option<u64>,
+    buffer: VecDeque<Item>,
+    is_last: bool,
+}
+
+impl<'a> ItemWalk<'a> {
+    fn new(
+        reader: Reader<'a>,
+        points: Option<&'a [Point]>,
+        place: Option<&Place>,
+    ) -> Result<ItemWalk<'a>, Error> {
+        let (partition, after) = match place {
+            None => (0, None),
+            Some(Place::Items { partition, after, .. }) => (*partition, Some(*after)),
+            Some(_) => return Err(Error::WrongState),
+        };
+        let buffer = VecDeque::new();
+        Ok(ItemWalk { reader, points, partition, after, buffer, is_last: false })
+    }
+
+    fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
+        while self.buffer.is_empty() {
+            if self.is_last {
+                (self.partition, self.after, self.is_last) = (self.partition + 1, None, false);
+            }
+            if self.partition >= self.reader.source.partitions() {
+                return Ok(None);
+            }
+            self.fetch(rows_max)?;
+        }
+        let partition = self.partition;
+        Ok(self.buffer.pop_front().map(|item| {
+            let mark = Mark::Items { partition, ordinal: item.ordinal() };
+            Candidate { item: Some(item), mark }
+        }))
+    }
+
+    fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
+        let Reader { ctx, source } = self.reader;
+        let batch = match self.points {
+            Some(points) => source.points(ctx, self.partition, points, self.after, rows_max)?,
+            None => source.scan(ctx, self.partition, self.after, rows_max)?,
+        };
+        self.after = batch.rows.last().map(Item::ordinal).or(self.after);
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        self.buffer.extend(batch.rows);
+        Ok(())
+    }
+
+    fn is_exhausted(&self) -> bool {
+        let is_last_partition = self.partition + 1 >= self.reader.source.partitions();
+        self.buffer.is_empty() && self.is_last && is_last_partition
+    }
+}
+
+/// The terms of some ranges of a path, partition after partition. The ranges do not overlap, so
+/// no item comes twice.
+struct TermWalk<'a> {
+    reader: Reader<'a>,
+    path: &'a Path,
+    ranges: &'a [Bounds],
+    partition: usize,
+    range: usize,
+    after: Option<Position>,
+    buffer: VecDeque<(Position, Item)>,
+    is_last: bool,
+}
+
+impl<'a> TermWalk<'a> {
+    fn new(
+        reader: Reader<'a>,
+        path: &'a Path,
+        ranges: &'a [Bounds],
+        place: Option<&Place>,
+    ) -> Result<TermWalk<'a>, Error> {
+        let (partition, range, after) = match place {
+            None => (0, 0, None),
+            Some(Place::Terms { partition, range, key, ordinal, .. }) => {
+                let position = Position { key: key.clone(), ordinal: *ordinal, is_exact: true };
+                (*partition, *range as usize, Some(position))
+            }
+            Some(_) => return Err(Error::WrongState),
+        };
+        let buffer = VecDeque::new();
+        Ok(TermWalk { reader, path, ranges, partition, range, after, buffer, is_last: false })
+    }
+
+    fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
+        while self.buffer.is_empty() {
+            if self.is_last {
+                (self.range, self.after, self.is_last) = (self.range + 1, None, false);
+            }
+            if self.range >= self.ranges.len() {
+                (self.partition, self.range, self.after) = (self.partition + 1, 0, None);
+            }
+            if self.partition >= self.reader.source.partitions() || self.ranges.is_empty() {
+                return Ok(None);
+            }
+            self.fetch(rows_max)?;
+        }
+        let (partition, range) = (self.partition, self.range as u32);
+        Ok(self.buffer.pop_front().map(|(position, item)| {
+            let direction = Direction::Ascending;
+            let mark = Mark::Terms { partition, range, position, direction };
+            Candidate { item: Some(item), mark }
+        }))
+    }
+
+    fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
+        let batch = self.reader.source.range(
+            self.reader.ctx,
+            self.partition,
+            self.path,
+            &self.ranges[self.range],
+            Direction::Ascending,
+            self.after.as_ref(),
+            rows_max,
+        )?;
+        if let Some((position, _)) = batch.rows.last() {
+            self.after = Some(position.clone());
+        }
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        self.buffer.extend(batch.rows);
+        Ok(())
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.buffer.is_empty()
+            && self.is_last
+            && self.range + 1 >= self.ranges.len()
+            && self.partition + 1 >= self.reader.source.partitions()
+    }
+}

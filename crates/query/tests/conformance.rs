@@ -1,0 +1,154 @@
+//! Goal: every case of the query conformance set gives the expected rows.
+//! Method: each case runs over a source in memory in several layouts and page sizes. A case the
+//! executor refuses as not supported yet must be listed in `data/not-yet.txt`, and a listed case
+//! that passes must be taken off the list. A wrong result is never accepted.
+
+use std::collections::BTreeSet;
+
+use base::Ctx;
+use item::Value;
+use query::testing::{VecSource, item};
+use query::{Direction, Error, PageLimits, Parameters, Path};
+use serde_json::Value as Json;
+
+const CASES: &str = include_str!("data/query-cases.jsonl");
+const DATASETS: &str = include_str!("data/query-datasets.json");
+const NOT_YET: &str = include_str!("data/not-yet.txt");
+
+const SYSTEM: [&str; 5] = ["_rid", "_ts", "_etag", "_self", "_attachments"];
+
+fn source(case: &Json, datasets: &Json, partitions: usize) -> VecSource {
+    let set = case["dataset"].as_str().map(|name| &datasets[name]);
+    let docs = set.map_or(&case["data"], |set| &set["docs"]).as_array().expect("documents");
+    let items = docs.iter().zip(1..).map(|(doc, ordinal)| item(&doc.to_string(), ordinal));
+    let mut source = VecSource::new(items, partitions);
+    let composites = set.and_then(|set| set["compositeIndexes"].as_array());
+    let key = |key: &Json| {
+        let names = key[0].as_str().expect("a path").trim_start_matches('/').split('/');
+        let direction = match key[1].as_str().expect("an order") {
+            "descending" | "desc" | "DESC" => Direction::Descending,
+            _ => Direction::Ascending,
+        };
+        (Path::of(names), direction)
+    };
+    source.composites = composites.map_or(Vec::new(), |all| {
+        all.iter().map(|index| index.as_array().expect("keys").iter().map(key).collect()).collect()
+    });
+    source
+}
+
+fn parameters(case: &Json) -> Parameters {
+    let given = case["parameters"].as_array().cloned().unwrap_or_default();
+    let parameter = |p: &Json| {
+        let value = Value::parse(p["value"].to_string().as_bytes()).expect("JSON");
+        (p["name"].as_str().expect("a name").to_owned(), value)
+    };
+    given.iter().map(parameter).collect()
+}
+
+/// All rows over all pages of at most `rows_max` rows.
+fn run(case: &Json, source: &VecSource, rows_max: usize) -> Result<Vec<Json>, Error> {
+    let query = sql::parse(case["query"].as_str().expect("a query"))?;
+    let bound = query::bind(&query, &parameters(case))?;
+    let plan = query::plan(bound, &[vec!["id".to_owned()]], source)?;
+    let ctx = Ctx::background();
+    let limits = PageLimits { rows_max, ..PageLimits::default() };
+    let (mut rows, mut state) = (Vec::new(), None);
+    loop {
+        let page = query::execute(&ctx, &plan, source, state.as_ref(), limits)?;
+        assert!(page.rows.len() <= rows_max);
+        rows.extend(page.rows.iter().map(|row| serde_json::from_slice(row).expect("JSON")));
+        let Some(next) = page.state else { return Ok(rows) };
+        state = Some(query::State::decode(&next.encode())?);
+    }
+}
+
+fn equal(actual: &Json, expect: &Json) -> bool {
+    match (actual, expect) {
+        (Json::Number(a), Json::Number(b)) => {
+            let (a, b) = (a.as_f64().expect("a number"), b.as_f64().expect("a number"));
+            a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+        }
+        (Json::Array(a), Json::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Json::Object(a), Json::Object(b)) => {
+            let own = |(name, _): &(&String, &Json)| !SYSTEM.contains(&name.as_str());
+            a.iter().filter(own).count() == b.len()
+                && b.iter().all(|(name, value)| a.get(name).is_some_and(|a| equal(a, value)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+fn same_rows(actual: &[Json], expect: &[Json], ordered: bool) -> bool {
+    if ordered {
+        return actual.len() == expect.len() && actual.iter().zip(expect).all(|(a, b)| equal(a, b));
+    }
+    let mut left: Vec<&Json> = actual.iter().collect();
+    let all_found = expect.iter().all(|row| {
+        let found = left.iter().position(|other| equal(other, row));
+        found.map(|at| left.swap_remove(at)).is_some()
+    });
+    all_found && left.is_empty()
+}
+
+/// `Ok(true)` if the case passes, `Ok(false)` if it is not supported yet.
+fn check(case: &Json, source: &VecSource, rows_max: usize) -> Result<bool, String> {
+    let is_error = case["error"].as_bool() == Some(true);
+    match run(case, source, rows_max) {
+        Err(Error::Unsupported { .. }) => Ok(false),
+        Err(_) if is_error => Ok(true),
+        Err(error) => Err(format!("failed: {error}")),
+        Ok(rows) if is_error => Err(format!("should have failed, gave {}", Json::from(rows))),
+        Ok(rows) => {
+            let expect = case["expect"].as_array().expect("rows");
+            let ordered = case["ordered"].as_bool() == Some(true);
+            match same_rows(&rows, expect, ordered) {
+                true => Ok(true),
+                false => {
+                    let (rows, expect) = (Json::from(rows), &case["expect"]);
+                    Err(format!("gave {rows}\n   not {expect}"))
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_case_passes_or_is_listed() {
+    let datasets: Json = serde_json::from_str(DATASETS).expect("JSON");
+    let listed: BTreeSet<&str> =
+        NOT_YET.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let (mut passed, mut not_yet, mut wrong) = (0, BTreeSet::new(), Vec::new());
+    for line in CASES.lines() {
+        let case: Json = serde_json::from_str(line).expect("JSON");
+        let id = case["id"].as_str().expect("an id").to_owned();
+        let mut is_supported = true;
+        for (partitions, rows_max, is_indexed) in
+            [(1, 1000, true), (1, 1, true), (3, 2, true), (3, 1000, false)]
+        {
+            let mut source = source(&case, &datasets, partitions);
+            source.is_indexed = is_indexed || case["query"].to_string().contains("ORDER BY");
+            match check(&case, &source, rows_max) {
+                Ok(passes) => is_supported &= passes,
+                Err(why) => wrong.push(format!(
+                    "{id} ({partitions} partitions, pages of {rows_max})\n   {}\n   {why}",
+                    case["query"]
+                )),
+            }
+        }
+        if is_supported {
+            passed += 1;
+        } else {
+            not_yet.insert(id);
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong results\n{}", wrong.len(), wrong.join("\n"));
+    let not_yet: BTreeSet<&str> = not_yet.iter().map(String::as_str).collect();
+    let now_passing: Vec<_> = listed.difference(&not_yet).collect();
+    let unlisted: Vec<_> = not_yet.difference(&listed).collect();
+    println!("{passed} cases pass, {} not yet", not_yet.len());
+    assert!(now_passing.is_empty(), "take off data/not-yet.txt: {now_passing:?}");
+    assert!(unlisted.is_empty(), "not supported, not listed: {unlisted:?}");
+}
