@@ -115,6 +115,7 @@ struct Pending {
     tokens: Vec<Token>,
     commits: u64,
     needs_sync: bool,
+    is_refresh: bool,
 }
 
 impl Committer {
@@ -181,7 +182,10 @@ impl Committer {
     /// One group, from decision to answers (W1).
     fn commit(&mut self, jobs: Vec<Job>) {
         let mut pending = self.decide(jobs);
-        let marks = self.group.take_marks();
+        let mut marks = self.group.take_marks();
+        if pending.is_refresh && marks.is_empty() {
+            marks.push((LogId(0), self.shared.view.load().position(LogId(0))));
+        }
         match self.write(&marks, pending.needs_sync) {
             Ok(()) => {
                 self.publish(&marks, &mut pending);
@@ -206,7 +210,10 @@ impl Committer {
                     pending.needs_sync = true;
                     pending.answers.push((sender, Ok(())));
                 }
-                Job::Publish(sender) => pending.answers.push((sender, Ok(()))),
+                Job::Publish(sender) => {
+                    pending.is_refresh = true;
+                    pending.answers.push((sender, Ok(())));
+                }
             }
         }
         pending

@@ -22,6 +22,8 @@ const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 const STATE: &str = "STATE";
 const ENGINE: &str = "engine";
+/// The last file of the engine's creation.
+const ENGINE_IS_COMPLETE: &str = "version";
 /// Ending of a file that is not yet complete.
 const NEW: &str = "new";
 
@@ -56,7 +58,7 @@ impl Directory {
         std::fs::create_dir_all(path).map_err(|e| unusable(path, "cannot be created", &e))?;
         let lock = lock(path)?;
         let last_stop = match check_format(path)? {
-            true => read_state(path)?,
+            true => recover_state(path)?,
             false => {
                 write_durably(path, FORMAT, &format!("cosmolabe {FORMAT_VERSION}\n"))?;
                 Stop::New
@@ -169,15 +171,30 @@ fn refuse_foreign_files(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn read_state(path: &Path) -> Result<Stop> {
+/// How the store was left. One whose creation was interrupted is created again: it has no `STATE`,
+/// which is written before the first commit, and the engine has not finished its own creation.
+fn recover_state(path: &Path) -> Result<Stop> {
+    let state = read_state(path)?;
+    let engine = path.join(ENGINE);
+    if state.is_none() && !engine.join(ENGINE_IS_COMPLETE).exists() {
+        match std::fs::remove_dir_all(&engine) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                return Err(unusable(path, "cannot be created again", &e));
+            }
+            Ok(()) | Err(_) => return Ok(Stop::New),
+        }
+    }
+    Ok(state.unwrap_or(Stop::UncleanRelaxed))
+}
+
+fn read_state(path: &Path) -> Result<Option<Stop>> {
     match std::fs::read_to_string(path.join(STATE)) {
-        Ok(text) => Ok(match text.trim_end() {
+        Ok(text) => Ok(Some(match text.trim_end() {
             "clean" => Stop::Clean,
             "sync" => Stop::UncleanSync,
             _ => Stop::UncleanRelaxed,
-        }),
-        // The process stopped between its first two files, or the file was lost.
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(Stop::UncleanRelaxed),
+        })),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
         Err(e) => Err(unusable(path, "has an unreadable STATE file", &e)),
     }
 }

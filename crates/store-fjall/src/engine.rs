@@ -12,6 +12,8 @@
 //!   them away from it.
 //! - It panics on some damaged files. Opening catches that.
 //! - `rotate_memtable_and_wait` never returns once a worker has died. We wait with a deadline.
+//! - A commit waits inside the engine until its workers have caught up, forever if they die meanwhile
+//!   (a full disk does that). We wait before the commit, where their death is noticed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -28,10 +30,14 @@ use store::{Error, LogId, Positions, Result, Space};
 use crate::Options;
 use crate::reader::{SnapshotReader, Spaces};
 
+/// Memtables of one keyspace that may wait to be written. The engine waits at four, and while we
+/// write a batch at most two are added.
+const SEALED_MEMTABLES_MAX: usize = 1;
+/// Tables that may wait to be compacted. The engine waits at thirty.
+const FRESH_TABLES_MAX: usize = 24;
+
 /// The engine refuses a smaller bound for its journals.
 const JOURNAL_BYTES_MIN: u64 = 64 << 20;
-/// Larger log numbers in the position keyspace can only be damage.
-const LOGS_MAX: u32 = 1 << 24;
 
 /// The open engine.
 pub(crate) struct Engine {
@@ -85,6 +91,7 @@ impl Engine {
         marks: &[(LogId, u64)],
         is_synced: bool,
     ) -> Result<()> {
+        self.wait_for_workers()?;
         let mode = if is_synced { PersistMode::SyncData } else { PersistMode::Buffer };
         let mut batch = self.db.batch().durability(Some(mode));
         for (space, key, value) in changes {
@@ -123,6 +130,19 @@ impl Engine {
     /// Syncs everything written so far.
     pub(crate) fn sync(&self) -> Result<()> {
         self.db.persist(PersistMode::SyncData).map_err(fault)
+    }
+
+    /// Waits until the engine would take a batch without waiting itself.
+    fn wait_for_workers(&self) -> Result<()> {
+        let is_behind = |keyspace: &Keyspace| {
+            keyspace.sealed_memtable_count() > SEALED_MEMTABLES_MAX
+                || keyspace.l0_table_count() > FRESH_TABLES_MAX
+        };
+        while self.keyspaces().any(is_behind) {
+            self.check_health()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     /// Whether the engine still takes writes; a background fault stops it.
@@ -206,7 +226,7 @@ fn occupied(file: &std::fs::Metadata) -> u64 {
 fn decode_position(key: &[u8], value: &[u8]) -> Option<(LogId, u64)> {
     let log = u32::from_be_bytes(key.try_into().ok()?);
     let position = u64::from_le_bytes(value.try_into().ok()?);
-    (log < LOGS_MAX).then_some((LogId(log), position))
+    (LogId(log) < LogId::END).then_some((LogId(log), position))
 }
 
 fn name(space: Space) -> &'static str {
@@ -242,6 +262,12 @@ fn tuning(space: Space, memtable_bytes: u64) -> KeyspaceCreateOptions {
 
 /// A fault while running.
 pub(crate) fn fault(error: fjall::Error) -> Error {
+    if let fjall::Error::Poisoned = error {
+        return Error::Fault("writing tables failed earlier; the disk may be full".to_owned());
+    }
+    if let fjall::Error::Io(error) = error {
+        return Error::Fault(error.to_string());
+    }
     Error::Fault(error.to_string())
 }
 

@@ -5,7 +5,6 @@
 //! trace. The last value of a key is all that is written.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use bytes::Bytes;
 use store::{
@@ -14,6 +13,9 @@ use store::{
 
 /// Merged values kept in memory per space, so that hot counters are not read again.
 const COUNTERS_MAX: usize = 1 << 16;
+
+/// Room for so many changes per space is kept from drain to drain.
+const CHANGES_KEPT: usize = 1 << 16;
 
 /// Values by key; `None` is an absent key.
 type Values = HashMap<Bytes, Option<Bytes>>;
@@ -58,12 +60,13 @@ impl Group {
         spaces.zip(self.counters.iter_mut()).flat_map(|((space, changes), counters)| {
             trim(counters);
             let mut sorted: Vec<_> = changes.drain().collect();
+            shrink(changes);
             sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             sorted.into_iter().map(move |(key, value)| {
                 if !counters.is_empty()
                     && let Some(counter) = counters.get_mut(&key)
                 {
-                    counter.clone_from(&value);
+                    *counter = value.as_deref().map(copy);
                 }
                 (space, key, value)
             })
@@ -89,8 +92,9 @@ impl Group {
     fn load(&mut self, reader: &dyn Reader, merges: &[Merge]) -> Result<()> {
         for merge in merges {
             let counters = &mut self.counters[merge.space() as usize];
-            if let Entry::Vacant(vacant) = counters.entry(merge.key().clone()) {
-                vacant.insert(reader.get(merge.space(), merge.key())?);
+            if !counters.contains_key(merge.key()) {
+                let value = reader.get(merge.space(), merge.key())?;
+                counters.insert(copy(merge.key()), value);
             }
         }
         Ok(())
@@ -102,6 +106,18 @@ impl Group {
         let old = changed.or_else(|| self.counters[at].get(merge.key())).cloned().flatten();
         let new = merge.apply(old.as_deref());
         self.changes[at].insert(merge.key().clone(), new);
+    }
+}
+
+/// What is remembered is copied: a slice would keep the whole buffer it came in.
+fn copy(bytes: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(bytes)
+}
+
+/// Gives the memory of an unusually large drain back.
+fn shrink(changes: &mut Values) {
+    if changes.capacity() > CHANGES_KEPT {
+        changes.shrink_to(CHANGES_KEPT);
     }
 }
 

@@ -186,8 +186,10 @@ impl Store for FjallStore {
         // Snapshots pin what they show; take a new one, so that deleted keys can go ...
         self.wait_for(Job::Publish)?;
         self.engine.compact()?;
-        // ... and one more, so that the tables the compaction replaced can.
-        self.wait_for(Job::Publish)
+        // ... and one more, so that the tables the compaction replaced can. The engine looks for
+        // such tables when it writes new ones.
+        self.wait_for(Job::Publish)?;
+        self.engine.flush_tables(Duration::from_secs(60))
     }
 
     fn limits(&self) -> Limits {

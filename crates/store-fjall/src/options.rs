@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use store::Durability;
 
@@ -41,6 +42,7 @@ impl Default for Options {
 pub struct Faults {
     fail_writes: Arc<AtomicBool>,
     hold_writes: Arc<AtomicBool>,
+    is_holding: Arc<AtomicBool>,
 }
 
 impl Faults {
@@ -54,13 +56,22 @@ impl Faults {
         self.hold_writes.store(hold, Ordering::SeqCst);
     }
 
+    /// Returns when the committer waits because of `hold_writes`.
+    pub fn wait_until_held(&self) {
+        while !self.is_holding.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     pub(crate) fn are_writes_failing(&self) -> bool {
         self.fail_writes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wait_while_held(&self) {
         while self.hold_writes.load(Ordering::Relaxed) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            self.is_holding.store(true, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_millis(1));
         }
+        self.is_holding.store(false, Ordering::Relaxed);
     }
 }

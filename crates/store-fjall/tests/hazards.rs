@@ -60,6 +60,23 @@ fn a_foreign_directory_is_refused() {
 }
 
 #[test]
+fn an_interrupted_creation_is_done_again() {
+    let directory = temporary();
+    let engine = directory.path().join("engine");
+    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 1\n").unwrap();
+    std::fs::create_dir_all(engine.join("keyspaces")).unwrap();
+    std::fs::write(engine.join("0.jnl"), [0; 100]).unwrap();
+    let store = open(directory.path());
+    commit_numbers(&store, 1..=2);
+    drop(store);
+    // A lost STATE alone is no reason to throw data away.
+    std::fs::remove_file(directory.path().join("STATE")).unwrap();
+    let store = open(directory.path());
+    assert!(store.recovered().may_have_lost);
+    assert!(numbers(&store.view(), 0).into_iter().eq(1..=2));
+}
+
+#[test]
 fn the_longest_key_survives_tables_and_replay() {
     let directory = temporary();
     let (path, image) = (directory.path().join("store"), directory.path().join("image"));
@@ -88,7 +105,7 @@ fn a_full_queue_is_busy() {
     let store = FjallStore::open(directory.path(), options).unwrap();
     faults.hold_writes(true);
     let mut tickets = vec![store.commit(put("taken", Bytes::new()))];
-    std::thread::sleep(Duration::from_millis(100));
+    faults.wait_until_held();
     tickets.extend((0..4).map(|n| store.commit(put(&n.to_string(), Bytes::new()))));
     let busy = store.commit(put("too many", Bytes::new())).wait();
     assert!(matches!(busy, Err(Error::Busy { retry_after }) if retry_after > Duration::ZERO));
@@ -97,7 +114,7 @@ fn a_full_queue_is_busy() {
 
     faults.hold_writes(true);
     let taken = store.commit(put("taken", Bytes::new()));
-    std::thread::sleep(Duration::from_millis(100));
+    faults.wait_until_held();
     // A large commit is taken by an empty queue, and fills it.
     let large = store.commit(put("large", noise(1, 20_000)));
     let busy = store.commit(put("too large", noise(1, 10))).wait();
@@ -363,16 +380,22 @@ fn relaxed_commits_are_synced_within_a_second_and_before_the_gap() {
         let marks = vec![Mark { log: LogId(3), position }];
         store.commit(Commit { marks, ..Commit::default() }).wait().unwrap();
     };
-    mark(POSITIONS_GAP / 2);
-    assert_eq!(store.syncs(), 0);
-    mark(POSITIONS_GAP / 2 + 1);
-    assert_eq!(store.syncs(), 1, "F3");
-    mark(POSITIONS_GAP / 2 + 2);
-    assert_eq!(store.syncs(), 1);
-    std::thread::sleep(Duration::from_millis(1_300));
-    assert_eq!(store.syncs(), 2, "S4");
+    // Far fewer syncs than commits, however slow the machine.
+    (1..=200).for_each(&mark);
+    assert!(store.syncs() < 100);
+    let before = store.syncs();
+    mark(200 + POSITIONS_GAP / 2 + 1);
+    assert!(store.syncs() > before, "F3");
+    let before = store.syncs();
+    mark(200 + POSITIONS_GAP / 2 + 2);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while store.syncs() == before {
+        assert!(Instant::now() < deadline, "S4");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let before = store.syncs();
     store.flush().unwrap();
-    assert_eq!(store.syncs(), 3);
+    assert!(store.syncs() > before);
 }
 
 #[test]
@@ -388,7 +411,7 @@ fn the_journal_stays_bounded_though_a_keyspace_idles() {
         store.commit(put(&format!("{:02}", number % 20), noise(number, 1 << 20))).wait().unwrap();
         largest = largest.max(store.journal_bytes());
     }
-    assert!(largest < 200 << 20, "journals grew to {} MB", largest >> 20);
+    assert!(largest < 160 << 20, "journals grew to {} MB", largest >> 20);
     store.close().unwrap();
     drop(store);
     let store = FjallStore::open(directory.path(), relaxed).unwrap();

@@ -71,6 +71,9 @@ fn decode(mut from: Bytes) -> Option<(State, Positions)> {
     let mut positions = Positions::default();
     for _ in 0..take_u32(&mut from)? {
         let log = LogId(take_u32(&mut from)?);
+        if log >= LogId::END {
+            return None;
+        }
         positions.advance(log, take_u64(&mut from)?);
     }
     let mut state = State::default();

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{Commit, Error, Limits, Precondition, Result, Space};
+use crate::{Commit, Error, Limits, LogId, Precondition, Result, Space};
 
 impl Limits {
     /// Refuses a commit that the store could not hold.
@@ -14,6 +14,9 @@ impl Limits {
         }
         for merge in &commit.merges {
             self.check_key(merge.key())?;
+        }
+        if let Some(mark) = commit.marks.iter().find(|mark| mark.log >= LogId::END) {
+            return Err(Error::Fault(format!("log {} is out of range", mark.log.0)));
         }
         at_most("commit", commit.bytes(), self.commit_bytes_max)
     }

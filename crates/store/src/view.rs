@@ -11,6 +11,11 @@ use crate::Reader;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogId(pub u32);
 
+impl LogId {
+    /// Log numbers are below this: positions are kept in memory by number.
+    pub const END: LogId = LogId(1 << 24);
+}
+
 const CHUNK: usize = 64;
 
 /// The position of each log. A copy shares all but the chunks that changed since.
