@@ -1,6 +1,8 @@
 //! Continuations: opaque to clients, sealed, valid across restarts.
 //!
-//!     base64url( payload ‖ first 12 bytes of HMAC-SHA256(account secret, purpose ‖ container ‖ payload) )
+//! ```text
+//! base64url( payload ‖ first 12 bytes of HMAC-SHA256(account secret, purpose ‖ container ‖ payload) )
+//! ```
 //!
 //! A token of another container, of another purpose, or forged does not open. It holds no more than
 //! where to resume, so it is short.

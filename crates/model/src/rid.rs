@@ -1,9 +1,11 @@
 //! Resource ids: the system's own, hierarchical names. A child's rid begins with its parent's bytes.
 //!
-//!     bytes 0–3     database, big-endian
-//!     bytes 4–7     container, big-endian, top bit set; or user, top bit clear
-//!     bytes 8–15    child of a container: little-endian, the top nibble of byte 15 is its type
-//!                   child of a user: a permission
+//! ```text
+//! bytes 0–3     database, big-endian
+//! bytes 4–7     container, big-endian, top bit set; or user, top bit clear
+//! bytes 8–15    child of a container: little-endian, the top nibble of byte 15 is its type
+//!               child of a user: a permission
+//! ```
 //!
 //! The text form is base64 with `-` for `/`, so it can stand in a link. Clients rely on the lengths
 //! (database 4 bytes, container 8, item 16) and order items by the little-endian ordinal.
@@ -86,9 +88,8 @@ impl Rid {
         let word = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
         };
-        let ordinal = || -> Option<u64> {
-            Some(u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?))
-        };
+        let ordinal =
+            || -> Option<u64> { Some(u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?)) };
         match bytes.len() {
             3 => Some(Rid::Offer(u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]))),
             4 => Some(Rid::Database(word(0)?)),

@@ -1,8 +1,10 @@
 //! Log sequence numbers and the session tokens made of them.
 //!
-//!     token := part *("," part)
-//!     part  := range-id ":" body
-//!     body  := version "#" lsn *("#" region "=" lsn)   |   lsn
+//! ```text
+//! token := part *("," part)
+//! part  := range-id ":" body
+//! body  := version "#" lsn *("#" region "=" lsn)   |   lsn
+//! ```
 //!
 //! A token is a floor, not a version: newer data is fine. We write `{range}:-1#{lsn}`, with no
 //! region segments, for the life of the account; clients fail on a changing number of them.
@@ -25,7 +27,9 @@ pub struct SessionToken(Vec<(u32, Lsn)>);
 
 /// The token a client sent does not have the form of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("The session token '{0}' is malformed. Send back the token of an earlier response as it was.")]
+#[error(
+    "The session token '{0}' is malformed. Send back the token of an earlier response as it was."
+)]
 pub struct SessionTokenError(String);
 
 impl SessionToken {
@@ -60,7 +64,8 @@ fn parse_part(part: &str) -> Option<(u32, Lsn)> {
     let lsn = segments.next()?.parse().ok()?;
     for region in segments {
         let (id, local) = region.split_once('=')?;
-        (id.parse::<u32>().ok()?, local.parse::<i64>().ok()?);
+        id.parse::<u32>().ok()?;
+        local.parse::<i64>().ok()?;
     }
     Some((range, Lsn(lsn)))
 }

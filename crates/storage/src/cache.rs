@@ -3,9 +3,11 @@
 //! A point read that hits costs a hash and a reference count. The cache never locks out a writer
 //! and never serves a reader something its view does not contain:
 //!
-//!     C  = the last publication that changed anything in the identity's slot
-//!     F  = the publication of the view an entry was filled from
-//!     V  = the publication of the reader's view
+//! ```text
+//! C  = the last publication that changed anything in the identity's slot
+//! F  = the publication of the view an entry was filled from
+//! V  = the publication of the reader's view
+//! ```
 //!
 //! INVARIANTS
 //! (H1) An entry is used only if F ≥ C and V ≥ C: nothing in the slot changed since the fill, and

@@ -3,9 +3,11 @@
 //! The change feed and session tokens both read this one sequence, so they cannot disagree about
 //! what happened first.
 //!
-//!     lsn 41    [ create a ]
-//!     lsn 42    [ replace a, create b ]        one batch, one LSN, two positions
-//!     lsn 43    [ delete a ]                   the entry of a is gone
+//! ```text
+//! lsn 41    [ create a ]
+//! lsn 42    [ replace a, create b ]        one batch, one LSN, two positions
+//! lsn 43    [ delete a ]                   the entry of a is gone
+//! ```
 //!
 //! KEYS      f {lsn}{position} -> ordinal       latest version: one entry per live item
 //!           v {lsn}{position} -> version       all versions and deletes, under a retention

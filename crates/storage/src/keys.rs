@@ -1,22 +1,24 @@
 //! Every key of the database, on one page.
 //!
-//!     Meta   00…                                   the store's own
-//!            01 {kind}{rid}               -> JSON  catalog
-//!            02 {name}                    -> bytes account: secrets and the next numbers
-//!            03 {container}{partition} a  -> sums  items and bytes of a physical partition
-//!            03 {container}{partition} l {pk}      items and bytes of a logical partition
-//!            03 {container} o             -> max   last ordinal sequence given out
-//!            03 {container}{partition} h  -> max   versions up to this LSN were purged
-//!            04 {container}{partition}{pk}-> LSN   everything under this key up to LSN is deleted
-//!            05 {container}               -> JSON  containers being dropped
-//!     Item   {container}{partition}{ordinal}       -> item
-//!     Key    {container}{partition}{epk}{pk}{id}   -> ordinal
-//!     Term   {container}{partition} x {path}{value}{ordinal}
-//!            {container}{partition} y {composite}{values}{ordinal}
-//!            {container}{partition} t {expiry}{ordinal}            items with a ttl of their own
-//!            {container}{partition} u {number}{pk}{values}{ordinal}   unique keys
-//!     Log    {container}{partition} f {lsn}{position} -> ordinal   newest version of live items
-//!            {container}{partition} v {lsn}{position} -> version   all versions and deletes
+//! ```text
+//! Meta   00…                                   the store's own
+//!        01 {kind}{rid}               -> JSON  catalog
+//!        02 {name}                    -> bytes account: secrets and the next numbers
+//!        03 {container}{partition} a  -> sums  items and bytes of a physical partition
+//!        03 {container}{partition} l {pk}      items and bytes of a logical partition
+//!        03 {container} o             -> max   last ordinal sequence given out
+//!        03 {container}{partition} h  -> max   versions up to this LSN were purged
+//!        04 {container}{partition}{pk}-> LSN   everything under this key up to LSN is deleted
+//!        05 {container}               -> JSON  containers being dropped
+//! Item   {container}{partition}{ordinal}       -> item
+//! Key    {container}{partition}{epk}{pk}{id}   -> ordinal
+//! Term   {container}{partition} x {path}{value}{ordinal}
+//!        {container}{partition} y {composite}{values}{ordinal}
+//!        {container}{partition} t {expiry}{ordinal}            items with a ttl of their own
+//!        {container}{partition} u {number}{pk}{values}{ordinal}   unique keys
+//! Log    {container}{partition} f {lsn}{position} -> ordinal   newest version of live items
+//!        {container}{partition} v {lsn}{position} -> version   all versions and deletes
+//! ```
 //!
 //! Numbers are big-endian, so byte order is numeric order: container 4 bytes, partition 2, ordinal
 //! 8, LSN 8, position 4. `{pk}` is self-delimiting and a prefix of a hierarchical key is a byte

@@ -5,16 +5,18 @@
 //!
 //! **`storage` cannot tell which engine keeps its bytes.** It plans with `Store::limits` only.
 //!
-//!     keys         every key prefix, on one page
-//!     shape        what a container is right now: partitions, policies, retired policies
-//!     visibility   which stored items count as present
-//!     pending      decided but not yet published writes of one logical partition
-//!     txn          the partition transaction: staged writes → one commit
-//!     upkeep       the keys an item needs besides its body, as a pure function
-//!     change_log   reading the feed
-//!     scan         reading items and terms in order
-//!     cache        identities to items, ordered by publication
-//!     verify       rebuild everything derived from items and compare
+//! ```text
+//! keys         every key prefix, on one page
+//! shape        what a container is right now: partitions, policies, retired policies
+//! visibility   which stored items count as present
+//! pending      decided but not yet published writes of one logical partition
+//! txn          the partition transaction: staged writes → one commit
+//! upkeep       the keys an item needs besides its body, as a pure function
+//! change_log   reading the feed
+//! scan         reading items and terms in order
+//! cache        identities to items, ordered by publication
+//! verify       rebuild everything derived from items and compare
+//! ```
 
 pub mod cache;
 pub mod change_log;

@@ -138,7 +138,7 @@ pub struct Shape {
 impl Shape {
     /// The shape of a definition, with no transformation under way.
     pub fn new(definition: Arc<ContainerDefinition>) -> Shape {
-        let policy = index::Policy::compile(&definition.indexing);
+        let policy = index::Policy::of(&definition);
         Shape { definition, policy, retired: Vec::new() }
     }
 

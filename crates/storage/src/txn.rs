@@ -4,8 +4,10 @@
 //! It decides from *staged, then pending, then view*; `commit` gives all its writes one LSN, each a
 //! position of its own, and enqueues them as one commit. Dropping it abandons it.
 //!
-//!     Live    one item this transaction has looked at: what is stored, what is staged last
-//!     Staged  one write of it, in the order of the operations; its place is its position
+//! ```text
+//! Live    one item this transaction has looked at: what is stored, what is staged last
+//! Staged  one write of it, in the order of the operations; its place is its position
+//! ```
 //!
 //! INVARIANTS
 //! (T1) Of an item written several times only the last version is stored; every version has its own

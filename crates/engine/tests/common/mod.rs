@@ -1,0 +1,240 @@
+//! A database under test: an engine on a store, a clock that stands still, and short words.
+#![allow(dead_code)] // Each test file uses its own part.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Clock, Ctx, Deadline, ManualClock, Random, Timestamp};
+use engine::ops::*;
+use engine::{Container, Engine, Error, Options, Result};
+use item::{Draft, Value};
+use model::ItemId;
+use model::partition_key::PartitionKey;
+use serde_json::json;
+use store::Store;
+
+/// A database with one container `d/c`.
+pub struct Db {
+    pub engine: Engine,
+    pub clock: Arc<ManualClock>,
+    pub store: Arc<dyn Store>,
+    _directory: Option<tempfile::TempDir>,
+}
+
+/// Runs a test on every store.
+pub fn on_every_store(test: impl Fn(&Db)) {
+    test(&Db::on(Arc::new(store_memory::MemoryStore::new()), None));
+    let directory = tempfile::tempdir().unwrap();
+    let options = store_fjall::Options::default();
+    let store = store_fjall::FjallStore::open(&directory.path().join("data"), options).unwrap();
+    test(&Db::on(Arc::new(store), Some(directory)));
+}
+
+pub fn start() -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000)
+}
+
+impl Db {
+    pub fn memory() -> Db {
+        Db::on(Arc::new(store_memory::MemoryStore::new()), None)
+    }
+
+    pub fn on(store: Arc<dyn Store>, directory: Option<tempfile::TempDir>) -> Db {
+        let clock = Arc::new(ManualClock::new(start()));
+        let engine = Engine::open(store.clone(), options(&clock)).unwrap();
+        Db { engine, clock, store, _directory: directory }
+    }
+
+    /// The same data under a new engine, as after a restart.
+    pub fn reopened(&self) -> Engine {
+        Engine::open(self.store.clone(), options(&self.clock)).unwrap()
+    }
+
+    pub fn ctx(&self) -> Ctx {
+        self.engine.ctx(Deadline::never())
+    }
+
+    pub fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    /// Creates `d/c` from a definition without id and with the partition key `/pk` by default.
+    pub fn container(&self, definition: serde_json::Value) -> Arc<Container> {
+        self.container_with(definition, None)
+    }
+
+    pub fn container_with(
+        &self,
+        mut definition: serde_json::Value,
+        throughput: Option<Throughput>,
+    ) -> Arc<Container> {
+        let ctx = self.ctx();
+        if self.engine.read_database("d").is_err() {
+            self.engine.create_database(&ctx, &json!({"id": "d"}), None).unwrap();
+        }
+        definition["id"] = "c".into();
+        if definition.get("partitionKey").is_none() {
+            definition["partitionKey"] = json!({"paths": ["/pk"], "kind": "Hash", "version": 2});
+        }
+        self.engine.create_container(&ctx, "d", &definition, throughput).unwrap();
+        self.engine.container("d", "c").unwrap()
+    }
+
+    pub fn write(
+        &self,
+        container: &Arc<Container>,
+        key: &str,
+        write: WriteItem,
+    ) -> Result<ItemAnswer> {
+        let key = PartitionKey::parse(key).unwrap();
+        let guard = now(self.engine.lock(container, &key));
+        self.engine.write(&self.ctx(), guard, write).wait()
+    }
+
+    pub fn create(&self, c: &Arc<Container>, body: serde_json::Value) -> Result<ItemAnswer> {
+        self.write(c, &key_of(&body), plain(WriteKind::Create(draft(&body))))
+    }
+
+    pub fn upsert(&self, c: &Arc<Container>, body: serde_json::Value) -> Result<ItemAnswer> {
+        self.write(c, &key_of(&body), plain(WriteKind::Upsert(draft(&body))))
+    }
+
+    pub fn replace(
+        &self,
+        c: &Arc<Container>,
+        id: &str,
+        body: serde_json::Value,
+    ) -> Result<ItemAnswer> {
+        self.write(c, &key_of(&body), plain(WriteKind::Replace(item_id(id), draft(&body))))
+    }
+
+    pub fn delete(&self, c: &Arc<Container>, key: &str, id: &str) -> Result<ItemAnswer> {
+        self.write(c, key, plain(WriteKind::Delete(item_id(id))))
+    }
+
+    pub fn patch(
+        &self,
+        c: &Arc<Container>,
+        key: &str,
+        id: &str,
+        body: serde_json::Value,
+    ) -> Result<ItemAnswer> {
+        let body = Value::parse(body.to_string().as_bytes()).unwrap();
+        let patch = item::patch::parse(&body).unwrap();
+        self.write(c, key, plain(WriteKind::Patch(item_id(id), patch)))
+    }
+
+    pub fn read(&self, c: &Container, key: &str, id: &str) -> Result<serde_json::Value> {
+        let key = PartitionKey::parse(key).unwrap();
+        let answer = self.engine.read_item(&self.ctx(), c, &key, id, &EtagCondition::None, None)?;
+        Ok(body(&answer))
+    }
+
+    pub fn batch(
+        &self,
+        c: &Arc<Container>,
+        key: &str,
+        operations: Vec<BatchOperation>,
+    ) -> Result<BatchAnswer> {
+        let key = PartitionKey::parse(key).unwrap();
+        let guard = now(self.engine.lock(c, &key));
+        self.engine.batch(&self.ctx(), guard, operations).wait()
+    }
+
+    pub fn changes(&self, c: &Container, scope: &Scope, start: ChangeFeedStart) -> ChangeFeedPage {
+        let request = ChangeFeedRequest {
+            mode: ChangeFeedMode::LatestVersion,
+            start,
+            is_enveloped: false,
+            items_max: None,
+            session: None,
+        };
+        self.engine.change_feed(&self.ctx(), c, scope, &request).unwrap()
+    }
+
+    /// All ids of the read feed, page by page.
+    pub fn feed_ids(&self, c: &Container, scope: &Scope, items_max: usize) -> Vec<String> {
+        let mut ids = Vec::new();
+        let mut continuation = None;
+        loop {
+            let request = PageRequest { items_max: Some(items_max), continuation, session: None };
+            let page = self.engine.read_feed(&self.ctx(), c, scope, &request).unwrap();
+            assert!(page.rows.len() <= items_max);
+            ids.extend(page.rows.iter().map(|row| id_of(row)));
+            continuation = page.continuation;
+            if continuation.is_none() {
+                return ids;
+            }
+        }
+    }
+
+    /// Does background work until none is left.
+    pub fn work(&self) {
+        while self.engine.work().unwrap() {}
+    }
+
+    pub fn verify(&self) {
+        let report = self.engine.verify(|_| ()).unwrap();
+        assert_eq!(report.findings, Vec::<String>::new());
+    }
+}
+
+fn options(clock: &Arc<ManualClock>) -> Options {
+    Options {
+        clock: clock.clone() as Arc<dyn Clock>,
+        random: Arc::new(Random::from_seed(7)),
+        is_background: false,
+        ..Options::new(1 << 20)
+    }
+}
+
+/// The value of a future that does not wait.
+pub fn now<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+pub fn draft(body: &serde_json::Value) -> Draft {
+    Draft::parse(body.to_string().as_bytes()).unwrap()
+}
+
+pub fn item_id(id: &str) -> ItemId {
+    ItemId::new(id).unwrap()
+}
+
+pub fn plain(kind: WriteKind) -> WriteItem {
+    WriteItem {
+        kind,
+        if_match: EtagCondition::None,
+        if_none_match: EtagCondition::None,
+        is_indexed: true,
+    }
+}
+
+pub fn create(body: serde_json::Value) -> BatchOperation {
+    BatchOperation::Write(plain(WriteKind::Create(draft(&body))))
+}
+
+pub fn body(answer: &ItemAnswer) -> serde_json::Value {
+    serde_json::from_slice(&answer.item.as_ref().unwrap().text()).unwrap()
+}
+
+/// The partition key of a body at `/pk`, as a header.
+fn key_of(body: &serde_json::Value) -> String {
+    match body.get("pk") {
+        Some(key) => json!([key]).to_string(),
+        None => "[{}]".into(),
+    }
+}
+
+pub fn id_of(row: &[u8]) -> String {
+    let value: serde_json::Value = serde_json::from_slice(row).unwrap();
+    value["id"].as_str().unwrap().to_owned()
+}
+
+pub fn ids(rows: &[bytes::Bytes]) -> Vec<String> {
+    rows.iter().map(|row| id_of(row)).collect()
+}
+
+pub fn is_conflict<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(Error::Conflict))
+}
