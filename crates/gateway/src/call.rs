@@ -1,0 +1,109 @@
+//! One request on its way to the engine, and the ways to get there.
+
+use std::sync::Arc;
+
+use base::{Ctx, Deadline};
+use engine::{Container, Engine, PartitionGuard};
+use hyper::HeaderMap;
+use model::partition_key::PartitionKey;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Gateway;
+use crate::access::Access;
+use crate::error::{Failure, Result};
+use crate::headers;
+use crate::path::Path;
+use crate::routes::Action;
+
+/// A request that is known to be allowed, without its body.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// Who serves it.
+    pub gateway: &'a Gateway,
+    /// Where.
+    pub path: &'a Path<'a>,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// What its sender may do.
+    pub access: &'a Access,
+    /// What it does.
+    pub action: Action,
+    /// When it must have been answered.
+    pub deadline: Deadline,
+}
+
+impl<'a> Call<'a> {
+    /// The engine.
+    pub fn engine(&self) -> &'a Arc<Engine> {
+        &self.gateway.engine
+    }
+
+    /// The name in the path of the database.
+    pub fn database(&self) -> &'a str {
+        self.path.segment(1)
+    }
+
+    /// The name in the path one level deeper: a container, user or key.
+    pub fn second(&self) -> &'a str {
+        self.path.segment(3)
+    }
+
+    /// The name in the path at the deepest level: an item, script or permission.
+    pub fn third(&self) -> &'a str {
+        self.path.segment(5)
+    }
+
+    /// The context of one engine operation.
+    pub fn ctx(&self) -> Ctx {
+        self.engine().ctx(self.deadline)
+    }
+
+    /// The container in the path, if it is still the one the client means.
+    pub fn container(&self) -> Result<Arc<Container>> {
+        let container = self.engine().container(self.database(), self.second())?;
+        match headers::text(self.headers, &headers::INTENDED_CONTAINER_RID) {
+            Some(sent) if sent != container.rid().to_string() => {
+                let sent = sent.to_owned();
+                Err(Failure::at(engine::Error::ContainerRecreated { sent }, &container, 0))
+            }
+            _ => Ok(container),
+        }
+    }
+
+    /// Waits for the lock of a logical partition, at most until the deadline.
+    pub async fn lock(
+        &self,
+        container: &Arc<Container>,
+        key: &PartitionKey,
+    ) -> Result<PartitionGuard> {
+        let guard = self.engine().lock(container, key);
+        let guard = self.until_deadline(guard).await;
+        guard.ok_or_else(|| {
+            Failure::at(engine::Error::Timeout, container, container.partition_of(key))
+        })
+    }
+
+    /// Runs something that takes its time on the pool. The pool is bounded; waiting for it counts
+    /// against the deadline, and whoever gets no place in time may try again.
+    pub async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Arc<Engine>, &Ctx) -> engine::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let place = self.until_deadline(self.gateway.blocking.clone().acquire_owned()).await;
+        let place = place.and_then(|place| place.ok()).ok_or(engine::Error::Unavailable)?;
+        let (engine, deadline) = (self.engine().clone(), self.deadline);
+        let task = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work(&engine, &engine.ctx(deadline))
+        });
+        let result = task.await.map_err(|error| engine::Error::Fault(error.to_string()))?;
+        Ok(result?)
+    }
+
+    async fn until_deadline<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        match self.deadline.instant() {
+            Some(at) => timeout_at(Instant::from_std(at), work).await.ok(),
+            None => Some(work.await),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! From answers to responses: status, headers and the bytes of a body.
+//!
+//! An item's text goes out as the bytes it is stored in. Lists are joined once, into a buffer of
+//! the right size.
+
+pub mod measures;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use engine::Container;
+use engine::ops::{FeedPage, ItemAnswer, ItemStatus, Resource};
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Response, StatusCode};
+use model::{Lsn, RequestCharge, Rid, SessionToken};
+
+use crate::error::{Error, Failure};
+use crate::headers;
+use crate::percent::HeaderSafe;
+use crate::status::status_of;
+
+/// How long a client waits before it repeats a write that lost to another one.
+const RETRY_WITH_MS: u64 = 10;
+
+/// A response in the making.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The price.
+    pub charge: RequestCharge,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Reply {
+    /// A response without a body.
+    pub fn empty(status: StatusCode, charge: RequestCharge) -> Reply {
+        Reply { status, charge, headers: HeaderMap::with_capacity(24), body: Bytes::new() }
+    }
+
+    /// A response with a JSON body.
+    pub fn json(status: StatusCode, charge: RequestCharge, body: impl Into<Bytes>) -> Reply {
+        Reply::empty(status, charge).with_body(body.into())
+    }
+
+    fn with_body(mut self, body: Bytes) -> Reply {
+        self.headers.insert(CONTENT_TYPE, headers::JSON.clone());
+        self.body = body;
+        self
+    }
+
+    /// The response with one more header.
+    pub fn with(mut self, name: &'static HeaderName, value: HeaderValue) -> Reply {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The response with an etag.
+    pub fn with_etag(mut self, etag: &str) -> Reply {
+        self.headers.insert(ETAG, headers::etag(etag));
+        self
+    }
+
+    /// The response with a continuation, if there is one; never an empty one.
+    pub fn with_continuation(self, continuation: Option<&str>) -> Reply {
+        match continuation.filter(|text| !text.is_empty()) {
+            Some(text) => self.with(&headers::CONTINUATION, headers::value(text)),
+            None => self,
+        }
+    }
+
+    /// The response to something inside a container: clients key their sessions on its paths.
+    pub fn in_container(self, container: &Container) -> Reply {
+        let path = headers::value(format_args!(
+            "dbs/{}/colls/{}",
+            HeaderSafe(container.database_name()),
+            HeaderSafe(container.name())
+        ));
+        self.with(&headers::ALT_CONTENT_PATH, path)
+            .with(&headers::CONTENT_PATH, headers::value(container.rid()))
+    }
+
+    /// The response to something inside a database.
+    pub fn in_database(self, name: &str, rid: Rid) -> Reply {
+        let path = headers::value(format_args!("dbs/{}", HeaderSafe(name)));
+        self.with(&headers::ALT_CONTENT_PATH, path)
+            .with(&headers::CONTENT_PATH, headers::value(rid))
+    }
+
+    /// The response of one physical partition at a position.
+    pub fn at(self, partition: u32, lsn: u64) -> Reply {
+        let token = headers::value(format_args!("{partition}:-1#{lsn}"));
+        self.at_session(token, partition, lsn)
+    }
+
+    fn at_session(self, token: HeaderValue, partition: u32, lsn: u64) -> Reply {
+        let lsn = HeaderValue::from(lsn);
+        self.with(&headers::SESSION_TOKEN, token)
+            .with(&headers::RANGE_ID, HeaderValue::from(partition))
+            .with(&headers::GLOBAL_COMMITTED_LSN, lsn.clone())
+            .with(&headers::LLSN, lsn.clone())
+            .with(&headers::LSN, lsn)
+    }
+
+    /// The response itself (G2).
+    pub fn finish(mut self, activity: HeaderValue) -> Response<Full<Bytes>> {
+        let headers = &mut self.headers;
+        headers.insert(&headers::REQUEST_CHARGE, headers::value(self.charge));
+        headers.insert(&headers::ACTIVITY_ID, activity);
+        headers.insert(&headers::VERSION, headers::VERSION_VALUE.clone());
+        headers.insert(&headers::GATEWAY_VERSION, headers::GATEWAY_VERSION_VALUE.clone());
+        headers.insert(&headers::SERVICE_VERSION, headers::SERVICE_VERSION_VALUE.clone());
+        headers.insert(&headers::SCHEMA_VERSION, headers::SCHEMA_VERSION_VALUE.clone());
+        let mut response = Response::new(Full::new(self.body));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+/// The status of a successful item operation.
+pub fn status_of_item(status: ItemStatus) -> StatusCode {
+    match status {
+        ItemStatus::Created => StatusCode::CREATED,
+        ItemStatus::Ok => StatusCode::OK,
+        ItemStatus::Deleted => StatusCode::NO_CONTENT,
+        ItemStatus::NotModified => StatusCode::NOT_MODIFIED,
+    }
+}
+
+/// The response to an item operation. `is_minimal` leaves out the body the client knows already.
+pub fn item(container: &Container, answer: &ItemAnswer, is_minimal: bool) -> Reply {
+    let status = status_of_item(answer.status);
+    let reply = Reply::empty(status, answer.charge)
+        .in_container(container)
+        .at(answer.partition, answer.lsn);
+    let Some(item) = &answer.item else { return reply };
+    let reply = reply.with_etag(item.etag());
+    let has_body = matches!(answer.status, ItemStatus::Created | ItemStatus::Ok);
+    if has_body && !is_minimal { reply.with_body(item.text()) } else { reply }
+}
+
+/// The body of a feed: `{"_rid":…,"{array}":[…],"_count":…}`.
+pub fn feed_body<'r>(
+    owner: impl std::fmt::Display,
+    array: &str,
+    rows: impl ExactSizeIterator<Item = &'r [u8]> + Clone,
+) -> Bytes {
+    let bytes: usize = rows.clone().map(|row| row.len() + 1).sum();
+    let mut body = BytesMut::with_capacity(bytes + array.len() + 64);
+    let count = rows.len();
+    body.put_slice(format!("{{\"_rid\":\"{owner}\",\"{array}\":[").as_bytes());
+    for (at, row) in rows.enumerate() {
+        if at > 0 {
+            body.put_u8(b',');
+        }
+        body.put_slice(row);
+    }
+    body.put_slice(format!("],\"_count\":{count}}}").as_bytes());
+    body.freeze()
+}
+
+/// The response with a page of items or query rows.
+pub fn items(container: &Container, page: &FeedPage) -> Reply {
+    let rows = page.rows.iter().map(|row| &row[..]);
+    let body = feed_body(container.rid(), "Documents", rows);
+    Reply::json(StatusCode::OK, page.charge, body)
+        .in_container(container)
+        .at_session(session(&page.session, page.partition, page.lsn), page.partition, page.lsn)
+        .with(&headers::ITEM_COUNT, HeaderValue::from(page.rows.len()))
+        .with_continuation(page.continuation.as_deref())
+}
+
+/// The token of a page; that of its one partition if the page names none.
+fn session(token: &SessionToken, partition: u32, lsn: u64) -> HeaderValue {
+    match *token == SessionToken::default() {
+        true => headers::value(SessionToken::of(partition, Lsn(lsn))),
+        false => headers::value(token),
+    }
+}
+
+/// The response with a page of resources as JSON texts.
+pub fn resources(
+    owner: impl std::fmt::Display,
+    array: &str,
+    rows: &[Bytes],
+    continuation: Option<&str>,
+) -> Reply {
+    let body = feed_body(owner, array, rows.iter().map(|row| &row[..]));
+    Reply::json(StatusCode::OK, engine::charge::METADATA, body)
+        .with(&headers::ITEM_COUNT, HeaderValue::from(rows.len()))
+        .with_continuation(continuation)
+}
+
+/// The response with one resource.
+pub fn resource(status: StatusCode, resource: &Resource) -> Reply {
+    Reply::json(status, engine::charge::METADATA, resource.body.to_string())
+        .with_etag(&resource.etag)
+}
+
+/// The response to what did not happen. The one place where faults are logged.
+pub fn failure(failure: &Failure, activity: &HeaderValue) -> Reply {
+    let activity = activity.to_str().unwrap_or_default();
+    let status = status_of(&failure.error);
+    let reply = Reply::json(
+        status.http(),
+        charge_of(&failure.error),
+        error_body(status.word(), &message(&failure.error, activity), activity),
+    );
+    let reply = match status.sub {
+        0 => reply,
+        sub => reply.with(&headers::SUBSTATUS, HeaderValue::from(sub)),
+    };
+    let reply = match &failure.error {
+        Error::Engine(error) => with_retry_after(reply, error),
+        Error::Unauthorized(_) | Error::MethodNotAllowed => reply,
+    };
+    match &failure.place {
+        None => reply,
+        Some(place) => reply
+            .in_container(&place.container)
+            .at(place.partition, place.container.session(place.partition)),
+    }
+}
+
+fn with_retry_after(reply: Reply, error: &engine::Error) -> Reply {
+    match retry_after_ms(error) {
+        None => reply,
+        Some(ms) => reply.with(&headers::RETRY_AFTER_MS, HeaderValue::from(ms)),
+    }
+}
+
+/// What the client is told. What broke inside is for the log.
+fn message(error: &Error, activity: &str) -> String {
+    if let Error::Engine(engine::Error::Fault(detail)) = error {
+        tracing::error!(activity, detail, "a request failed");
+        return "The request failed inside the server; its log says why.".to_owned();
+    }
+    error.to_string()
+}
+
+fn error_body(code: &str, message: &str, activity: &str) -> String {
+    let message = serde_json::Value::String(format!("{message}\r\nActivityId: {activity}"));
+    format!("{{\"code\":\"{code}\",\"message\":{message}}}")
+}
+
+fn charge_of(error: &Error) -> RequestCharge {
+    match error {
+        Error::Engine(error) => engine::charge::of_failure(error),
+        Error::Unauthorized(_) | Error::MethodNotAllowed => RequestCharge::ONE,
+    }
+}
+
+/// When to come back, for the two errors that invite it.
+pub fn retry_after_ms(error: &engine::Error) -> Option<u64> {
+    if let engine::Error::Throttled { retry_after } = error {
+        return Some((retry_after.as_micros() as u64).div_ceil(1000));
+    }
+    matches!(error, engine::Error::RetryWith).then_some(RETRY_WITH_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn fail(error: impl Into<Error>) -> Reply {
+        failure(&Failure::from(error.into()), &HeaderValue::from_static("a-1"))
+    }
+
+    #[test]
+    fn trap_07_every_error_has_a_json_body() {
+        let error = engine::Error::Invalid("say \"what\"".to_owned());
+        for reply in [fail(error), fail(Error::MethodNotAllowed), fail(engine::Error::NotFound)] {
+            let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+            assert!(!body["code"].as_str().unwrap().is_empty());
+            assert!(body["message"].as_str().unwrap().ends_with("\r\nActivityId: a-1"));
+        }
+    }
+
+    #[test]
+    fn errors_that_invite_a_retry() {
+        let throttled = engine::Error::Throttled { retry_after: Duration::from_micros(1500) };
+        let reply = fail(throttled);
+        assert_eq!(reply.headers[&headers::RETRY_AFTER_MS], "2");
+        assert_eq!(reply.headers[&headers::SUBSTATUS], "3200");
+        assert!(fail(engine::Error::RetryWith).headers.contains_key(&headers::RETRY_AFTER_MS));
+        let reply = fail(engine::Error::NotFound);
+        assert!(!reply.headers.contains_key(&headers::RETRY_AFTER_MS));
+        assert!(!reply.headers.contains_key(&headers::SUBSTATUS));
+    }
+
+    #[test]
+    fn faults_are_not_shown() {
+        let reply = fail(engine::Error::Fault("sector 7".to_owned()));
+        assert_eq!(reply.status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(!std::str::from_utf8(&reply.body).unwrap().contains("sector"));
+    }
+
+    #[test]
+    fn feeds_are_whole_even_when_empty() {
+        let rows: [&[u8]; 2] = [b"1", b"{}"];
+        let body = feed_body("r", "Documents", rows.into_iter());
+        assert_eq!(body, r#"{"_rid":"r","Documents":[1,{}],"_count":2}"#);
+        let body = feed_body("", "Offers", [].into_iter());
+        assert_eq!(body, r#"{"_rid":"","Offers":[],"_count":0}"#);
+    }
+
+    #[test]
+    fn continuations_are_never_empty() {
+        let reply = resources("", "Databases", &[], Some(""));
+        assert!(!reply.headers.contains_key(&headers::CONTINUATION));
+    }
+}
