@@ -3,6 +3,9 @@
 //! A constraint is necessary, not sufficient: an item that does not satisfy it cannot satisfy the
 //! filter. The filter is evaluated on every item all the same.
 
+// An expression of any form not named here says nothing; naming them would not say more.
+#![allow(clippy::wildcard_enum_match_arm)]
+
 use item::{Kind, Value};
 use sql::{BinaryOp, UnaryOp};
 
@@ -101,11 +104,12 @@ fn comparison(
     right: &Expr,
     slot_paths: &[Option<Path>],
 ) -> Option<Constraint> {
-    if op == BinaryOp::Equal && right.as_constant() == Some(&Value::Bool(false)) {
-        if let Some(argument) = is_defined_argument(left) {
-            let allowed = Allowed::Values(vec![Value::Undefined]);
-            return Some(Constraint { path: argument.path(slot_paths)?, allowed });
-        }
+    if op == BinaryOp::Equal
+        && right.as_constant() == Some(&Value::Bool(false))
+        && let Some(argument) = is_defined_argument(left)
+    {
+        let allowed = Allowed::Values(vec![Value::Undefined]);
+        return Some(Constraint { path: argument.path(slot_paths)?, allowed });
     }
     let path = left.path(slot_paths)?;
     let value = primitive(right)?.clone();

@@ -29,10 +29,12 @@ mod exec;
 mod expr;
 mod functions;
 mod matches;
+mod over;
 mod page;
 mod parameters;
 mod path;
 mod plan;
+mod plan_info;
 mod routing;
 mod source;
 mod state;
@@ -42,10 +44,12 @@ pub use bind::{BoundQuery, bind};
 pub use error::Error;
 pub use exec::execute;
 pub use matches::matches;
+pub use over::rows_over;
 pub use page::{Page, PageEnd, PageLimits};
 pub use parameters::Parameters;
 pub use path::{Path, Segment};
 pub use plan::{Plan, plan};
+pub use plan_info::{DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info};
 pub use routing::{Pin, Routing, routing};
 pub use source::{
     Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Source, SourceError,

@@ -68,8 +68,8 @@ impl VecSource {
 
     fn is_point(&self, item: &Item, point: &Point) -> bool {
         let has_key = |key: &Vec<Value>| {
-            let parts = self.partition_key_paths.iter().zip(key);
-            parts.map(|(path, part)| path.value(item.root()).deep_eq(part)).all(|equal| equal)
+            let mut parts = self.partition_key_paths.iter().zip(key);
+            parts.all(|(path, part)| path.value(item.root()).deep_eq(part))
         };
         item.id().as_deref() == Some(point.id.as_str()) && point.key.as_ref().is_none_or(has_key)
     }

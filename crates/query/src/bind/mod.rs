@@ -4,7 +4,10 @@
 //! Every error that does not depend on data is found here, with its place in the text, even if no
 //! row is ever read.
 
-mod blocks;
+// An expression of any form not named here says nothing; naming them would not say more.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+pub(crate) mod blocks;
 mod fold;
 mod scalars;
 
@@ -48,16 +51,30 @@ pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, E
     let mut binder = Binder::new(parameters);
     let block = binder.main_block(query)?;
     let order = binder.order(query, &block)?;
+    let (top, offset_limit) = counts(query, parameters)?;
     Ok(BoundQuery {
         reads_items: query.from.is_some(),
         order,
-        window: binder.window(query)?,
+        window: Window::new(top, offset_limit),
         slot_paths: binder.main_paths,
         fingerprint: fingerprint(query, parameters),
         projection_text: query.select.selection.to_string(),
         filter_text: query.filter.as_ref().map(Scalar::to_string),
         block,
     })
+}
+
+/// The counts of TOP, OFFSET and LIMIT, each if it is written.
+pub(crate) fn counts(
+    query: &sql::Query,
+    parameters: &Parameters,
+) -> Result<(Option<u64>, Option<(u64, u64)>), Error> {
+    let binder = Binder::new(parameters);
+    let top = query.select.top.as_ref().map(|top| binder.count(top, Code::TopCount)).transpose()?;
+    let Some(clause) = &query.offset_limit else { return Ok((top, None)) };
+    let offset = binder.count(&clause.offset, Code::OffsetCount)?;
+    let limit = binder.count(&clause.limit, Code::LimitCount)?;
+    Ok((top, Some((offset, limit))))
 }
 
 /// Resolves the names of a patch condition: the filter over slot 0 and the slots of its sources.
@@ -95,6 +112,14 @@ struct GroupScope {
     aggregates: Vec<(AggregateKind, Expr)>,
 }
 
+impl Window {
+    fn new(top: Option<u64>, offset_limit: Option<(u64, u64)>) -> Window {
+        let Some((offset, limit)) = offset_limit else { return Window { offset: 0, end: top } };
+        let end = top.map_or(offset + limit, |top| top.min(offset + limit));
+        Window { offset, end: Some(end) }
+    }
+}
+
 impl<'p> Binder<'p> {
     fn new(parameters: &'p Parameters) -> Binder<'p> {
         Binder {
@@ -112,17 +137,7 @@ impl<'p> Binder<'p> {
         innermost_first.flat_map(|frame| frame.iter()).find(|alias| alias.name == name)
     }
 
-    fn window(&self, query: &sql::Query) -> Result<Window, Error> {
-        let count = |count: &Count, code| self.count(count, code);
-        let top = query.select.top.as_ref().map(|top| count(top, Code::TopCount)).transpose()?;
-        let Some(clause) = &query.offset_limit else { return Ok(Window { offset: 0, end: top }) };
-        let offset = count(&clause.offset, Code::OffsetCount)?;
-        let limit = count(&clause.limit, Code::LimitCount)?;
-        let end = top.map_or(offset + limit, |top| top.min(offset + limit));
-        Ok(Window { offset, end: Some(end) })
-    }
-
-    pub(crate) fn count(&self, count: &Count, code: Code) -> Result<u64, Error> {
+    fn count(&self, count: &Count, code: Code) -> Result<u64, Error> {
         let name = match &count.kind {
             CountKind::Literal(n) => return Ok(u64::from(*n)),
             CountKind::Parameter(name) => name,

@@ -136,10 +136,7 @@ impl<'a> Walk<'a> {
                 OrderedWalk::new(reader, path, bounds, *direction, *with_lacking, place)?,
             )),
         };
-        let direction = match &plan.access {
-            Access::Ordered { direction, .. } => *direction,
-            _ => Direction::Ascending,
-        };
+        let direction = plan.access.direction();
         let rows_done = place.and_then(|place| place.rows_done(direction));
         Ok(Walk { kind, rows_done })
     }

@@ -53,6 +53,13 @@ pub(crate) enum Access {
     Scan,
 }
 
+impl Access {
+    /// The direction in which ordinals go where keys are equal.
+    pub fn direction(&self) -> Direction {
+        if let Access::Ordered { direction, .. } = self { *direction } else { Direction::Ascending }
+    }
+}
+
 /// Chooses how to run a query over a source.
 pub fn plan(
     query: BoundQuery,
