@@ -252,8 +252,12 @@ impl Committer {
 
     /// Whether publishing these positions unsynced could get them reused after a crash (F3).
     fn is_far_ahead(&self, marks: &[(LogId, u64)]) -> bool {
-        let ahead = |&(log, position): &(LogId, u64)| position.saturating_sub(self.synced.get(log));
-        marks.iter().any(|mark| ahead(mark) > POSITIONS_GAP / 2)
+        marks.iter().any(|&(log, position)| {
+            let synced = self.synced.get(log);
+            // A log that a crash forgets altogether would not skip ahead: its first mark is synced.
+            let is_new = synced == 0 && position > 0;
+            is_new || position.saturating_sub(synced) > POSITIONS_GAP / 2
+        })
     }
 
     fn publish(&mut self, marks: &[(LogId, u64)], pending: &mut Pending) {

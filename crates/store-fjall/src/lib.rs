@@ -15,8 +15,9 @@
 //! (F1) Only the committer writes to the engine, so the newest published snapshot and the group in
 //!      progress together are the whole state that a precondition or a merge must see.
 //! (F2) Positions are stored in the batch that contains the commits they mark.
-//! (F3) No log gets more than half of [`POSITIONS_GAP`] ahead of what is synced. After an unclean
-//!      stop of a relaxed store every position moves ahead by the whole gap, so none comes twice.
+//! (F3) The first mark of a log is synced, and none gets more than half of [`POSITIONS_GAP`] ahead of
+//!      what is synced. After an unclean stop of a relaxed store every position moves ahead by the
+//!      whole gap, so none comes twice.
 //! (F4) `STATE` says `clean` only while no process has the store open and nothing is unwritten.
 //!
 //! LAYOUT     `directory` (files of ours), `engine` (keyspaces and their tuning), `queue`, `group`
