@@ -18,7 +18,7 @@ use sql::{SortDirection, SourceKind, Step};
 
 use crate::aggregate::AggregateKind;
 use crate::bind::blocks::{has_aggregate, output_names};
-use crate::bind::{bind, counts, is_aggregate};
+use crate::bind::{Counts, bind, counts, is_aggregate};
 use crate::{Error, Parameters};
 
 /// What clients put in place of the resume filter.
@@ -87,7 +87,7 @@ impl QueryRange {
 /// would be by executing it.
 pub fn plan_info(query: &Query, parameters: &Parameters) -> Result<PlanInfo, Error> {
     bind(query, parameters)?;
-    let (top, offset_limit) = counts(query, parameters)?;
+    let Counts { top, offset_limit } = counts(query, parameters)?;
     let mut info = PlanInfo {
         distinct: distinct_type(query),
         top,

@@ -51,11 +51,10 @@ pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, E
     let mut binder = Binder::new(parameters);
     let block = binder.main_block(query)?;
     let order = binder.order(query, &block)?;
-    let (top, offset_limit) = counts(query, parameters)?;
     Ok(BoundQuery {
         reads_items: query.from.is_some(),
         order,
-        window: Window::new(top, offset_limit),
+        window: Window::new(&counts(query, parameters)?),
         slot_paths: binder.main_paths,
         fingerprint: fingerprint(query, parameters),
         projection_text: query.select.selection.to_string(),
@@ -65,16 +64,19 @@ pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, E
 }
 
 /// The counts of TOP, OFFSET and LIMIT, each if it is written.
-pub(crate) fn counts(
-    query: &sql::Query,
-    parameters: &Parameters,
-) -> Result<(Option<u64>, Option<(u64, u64)>), Error> {
+pub(crate) struct Counts {
+    pub top: Option<u64>,
+    pub offset_limit: Option<(u64, u64)>,
+}
+
+/// Reads the counts of a query, with parameters resolved.
+pub(crate) fn counts(query: &sql::Query, parameters: &Parameters) -> Result<Counts, Error> {
     let binder = Binder::new(parameters);
     let top = query.select.top.as_ref().map(|top| binder.count(top, Code::TopCount)).transpose()?;
-    let Some(clause) = &query.offset_limit else { return Ok((top, None)) };
+    let Some(clause) = &query.offset_limit else { return Ok(Counts { top, offset_limit: None }) };
     let offset = binder.count(&clause.offset, Code::OffsetCount)?;
     let limit = binder.count(&clause.limit, Code::LimitCount)?;
-    Ok((top, Some((offset, limit))))
+    Ok(Counts { top, offset_limit: Some((offset, limit)) })
 }
 
 /// Resolves the names of a patch condition: the filter over slot 0 and the slots of its sources.
@@ -113,7 +115,8 @@ struct GroupScope {
 }
 
 impl Window {
-    fn new(top: Option<u64>, offset_limit: Option<(u64, u64)>) -> Window {
+    fn new(counts: &Counts) -> Window {
+        let Counts { top, offset_limit } = *counts;
         let Some((offset, limit)) = offset_limit else { return Window { offset: 0, end: top } };
         let end = top.map_or(offset + limit, |top| top.min(offset + limit));
         Window { offset, end: Some(end) }

@@ -99,17 +99,28 @@ impl<'a> Run<'a> {
         }
         let mut walk = self.walk(resume.map(|state| &state.place))?;
         let mut skip = walk.rows_done();
-        let mut count = 0;
-        while let Some(candidate) = walk.next(sink.wanted())? {
+        let mut progress: Option<Progress> = None;
+        let (mut count, mut misses) = (0, 0);
+        loop {
+            // A filter that lets little through would ask for one item at a time; asking for as
+            // many as were in vain so far reads at most twice what is needed.
+            let candidate = match walk.next(sink.wanted().max(misses)) {
+                Ok(Some(candidate)) => candidate,
+                Ok(None) => return Ok(sink.into_page(None, PageEnd::Exhausted)),
+                Err(Error::Deadline) => return self.out_of_time(sink, progress),
+                Err(error) => return Err(error),
+            };
             count += 1;
+            let seen = sink.seen();
             let skipped = skip.take().map_or(0, |done| done.of(&candidate));
             let (verdict, rows) = self.rows_of(&candidate, skipped, &mut sink)?;
             if verdict == Verdict::Over {
                 return Ok(sink.into_page(None, PageEnd::Exhausted));
             }
-            let is_finished = verdict == Verdict::More || self.makes_one_row();
+            misses = if sink.seen() == seen { misses + 1 } else { 0 };
+            let is_finished = verdict == Verdict::More;
             let full = sink.is_full();
-            let progress = Some(Progress { mark: candidate.mark, rows, is_finished });
+            progress = Some(Progress { mark: candidate.mark, rows, is_finished });
             if verdict != Verdict::More || full.is_some() {
                 if is_finished && walk.is_exhausted() {
                     return Ok(sink.into_page(None, PageEnd::Exhausted));
@@ -118,13 +129,17 @@ impl<'a> Run<'a> {
                 return Ok(self.stopped(sink, progress, end));
             }
             if count % CANDIDATES_PER_CHECK == 0 && self.ctx.deadline().is_over() {
-                if self.replays() && sink.is_empty() {
-                    return Err(Error::Deadline);
-                }
-                return Ok(self.stopped(sink, progress, PageEnd::Deadline));
+                return self.out_of_time(sink, progress);
             }
         }
-        Ok(sink.into_page(None, PageEnd::Exhausted))
+    }
+
+    /// A page without progress would be asked for again and again.
+    fn out_of_time(&self, sink: Sink<'a>, progress: Option<Progress>) -> Result<Page, Error> {
+        if progress.is_none() || self.replays() && sink.is_empty() {
+            return Err(Error::Deadline);
+        }
+        Ok(self.stopped(sink, progress, PageEnd::Deadline))
     }
 
     /// Without joins an item gives at most one row.

@@ -291,24 +291,44 @@ impl<'a> TermWalk<'a> {
     }
 
     fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
-        while self.buffer.is_empty() {
-            if self.is_last {
-                (self.range, self.after, self.is_last) = (self.range + 1, None, false);
+        loop {
+            let Some((position, item)) = self.buffer.pop_front() else {
+                if !self.advance(rows_max)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            if !self.is_in_range(&position, &item) {
+                continue;
             }
-            if self.range >= self.ranges.len() {
-                (self.partition, self.range, self.after) = (self.partition + 1, 0, None);
-            }
-            if self.partition >= self.reader.source.partitions() || self.ranges.is_empty() {
-                return Ok(None);
-            }
-            self.fetch(rows_max)?;
-        }
-        let (partition, range) = (self.partition, self.range as u32);
-        Ok(self.buffer.pop_front().map(|(position, item)| {
+            let (partition, range) = (self.partition, self.range as u32);
             let direction = Direction::Ascending;
             let mark = Mark::Terms { partition, range, position, direction };
-            Candidate { item: Some(item), mark }
-        }))
+            return Ok(Some(Candidate { item: Some(item), mark }));
+        }
+    }
+
+    /// Fetches from the next range that is not done; `false` if there is none.
+    fn advance(&mut self, rows_max: usize) -> Result<bool, Error> {
+        if self.is_last {
+            (self.range, self.after, self.is_last) = (self.range + 1, None, false);
+        }
+        if self.range >= self.ranges.len() {
+            (self.partition, self.range, self.after) = (self.partition + 1, 0, None);
+        }
+        if self.partition >= self.reader.source.partitions() || self.ranges.is_empty() {
+            return Ok(false);
+        }
+        self.fetch(rows_max)?;
+        Ok(true)
+    }
+
+    /// An item whose value was cut comes up in every range that begins alike; it belongs to one.
+    /// A path through an array has a single range, and nothing to tell apart.
+    fn is_in_range(&self, position: &Position, item: &Item) -> bool {
+        position.is_exact
+            || self.ranges.len() == 1
+            || self.ranges[self.range].contains(&self.path.value(item.root()))
     }
 
     fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
