@@ -130,14 +130,9 @@ impl Engine {
 
 /// The ordinal in the rid of an item of this container.
 fn ordinal_of(container: &Container, text: &str) -> Option<u64> {
-    match Rid::parse(text)? {
-        Rid::Child(database, number, ordinal)
-            if container.rid() == Rid::Container(database, number) && ordinal >> 60 == 0 =>
-        {
-            Some(ordinal)
-        }
-        _ => None,
-    }
+    let Rid::Child(database, number, ordinal) = Rid::parse(text)? else { return None };
+    let is_mine = container.rid() == Rid::Container(database, number) && ordinal >> 60 == 0;
+    is_mine.then_some(ordinal)
 }
 
 /// A client that has seen more than we have must not be served older data.

@@ -206,11 +206,8 @@ impl Engine {
         body: &Value,
         if_match: &EtagCondition,
     ) -> Result<Resource> {
-        let handle = self.core.catalog.container(database, container);
-        let handle = handle.map_err(|error| match error {
-            Error::OwnerNotFound if self.read_database(database).is_ok() => Error::NotFound,
-            other => other,
-        })?;
+        self.read_container(database, container)?;
+        let handle = self.core.catalog.container(database, container)?;
         background::purge_expired(&self.core, &handle)?;
         let (resource, _, is_reindexed) =
             self.core.catalog.replace_container(ctx, database, container, body, if_match)?;

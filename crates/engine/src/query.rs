@@ -1,47 +1,215 @@
 //! Queries: scope and routing in, pages out.
+//!
+//! The server runs the whole query over all physical partitions in scope and answers with final
+//! rows. A filter that pins the partition key narrows the scope first; since that depends on the
+//! query and the scope alone, every page of a query is narrowed alike and a continuation means the
+//! same place each time.
 
 use base::Ctx;
 use bytes::Bytes;
-use item::Node;
+use item::{Json, Node};
+use model::epk::EpkRange;
+use model::limits;
+use model::partition_key::PartitionKey;
+use query::{BoundQuery, PageLimits, Parameters, Pin, QueryRange, State};
+use sql::Condition;
 
+use crate::container::Selection;
+use crate::continuation::Purpose;
+use crate::feed::{check_sessions, items_max, session_of};
 use crate::ops::{FeedPage, PageRequest, QueryText, Resource, Scope};
-use crate::{Container, Engine, Error, Result};
+use crate::source::{ContainerSource, key_of};
+use crate::{Container, Engine, Error, Result, charge};
 
-pub(crate) struct Condition;
+/// Memory that sorting, grouping and DISTINCT of one query may hold.
+const MEMORY_BYTES_MAX: usize = 64 << 20;
 
-pub(crate) fn parse_condition(_text: &str) -> Result<Condition> {
-    Err(Error::NotSupported("Patch conditions are not supported.".into()))
+impl From<query::Error> for Error {
+    fn from(error: query::Error) -> Error {
+        match error {
+            query::Error::Deadline => Error::Timeout,
+            query::Error::WrongState => Error::Invalid(error.to_string()),
+            query::Error::TooLarge { .. } => Error::Invalid(error.to_string()),
+            query::Error::Source(source) => match source.downcast::<storage::Error>() {
+                Ok(error) => (*error).into(),
+                Err(other) => Error::Fault(other.to_string()),
+            },
+            query::Error::Text(_)
+            | query::Error::Unsupported { .. }
+            | query::Error::OrderByNotIndexed { .. }
+            | query::Error::NoCompositeIndex
+            | query::Error::Refused(_) => Error::InvalidQuery(error.to_document()),
+        }
+    }
 }
 
-pub(crate) fn matches(_ctx: &Ctx, _condition: &Condition, _root: Node<'_>) -> Result<bool> {
-    Ok(false)
+/// Reads the condition of a patch.
+pub(crate) fn parse_condition(text: &str) -> Result<Condition> {
+    sql::parse_condition(text).map_err(|error| query::Error::from(error).into())
+}
+
+/// Whether an item satisfies the condition of a patch.
+pub(crate) fn matches(ctx: &Ctx, condition: &Condition, root: Node<'_>) -> Result<bool> {
+    Ok(query::matches(ctx, condition, root, &Parameters::new())?)
+}
+
+fn bind(query: &QueryText) -> Result<BoundQuery> {
+    let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
+    Ok(query::bind(&parsed, &parameters(query))?)
+}
+
+fn parameters(query: &QueryText) -> Parameters {
+    let mut parameters = Parameters::new();
+    for (name, value) in &query.parameters {
+        parameters.insert(name.clone(), value.clone());
+    }
+    parameters
 }
 
 impl Engine {
     /// Runs one page of a query.
     pub fn query_items(
         &self,
-        _ctx: &Ctx,
-        _container: &Container,
-        _scope: &Scope,
-        _query: &QueryText,
-        _page: &PageRequest,
+        ctx: &Ctx,
+        container: &Container,
+        scope: &Scope,
+        query: &QueryText,
+        page: &PageRequest,
     ) -> Result<FeedPage> {
-        Err(Error::NotSupported("Queries are not supported.".into()))
+        check_computed(container, query)?;
+        let bound = bind(query)?;
+        let key_paths = key_paths(container);
+        let routing = query::routing(&bound, &key_paths);
+        let selection = narrowed(container, container.select(scope)?, &routing.pins);
+        let now = ctx.now().as_secs() as u32;
+        let source = ContainerSource::new(&self.core, container, selection, now);
+        check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
+        source.selection.partitions.iter().for_each(|_| ctx.meter().partition_visited());
+        let state = page.continuation.as_deref().map(|token| {
+            let bytes = self.core.unseal(Purpose::Query, container, token)?;
+            State::decode(&bytes).map_err(Error::from)
+        });
+        let state = state.transpose()?;
+        let plan = query::plan(bound, &key_paths, &source)?;
+        let limits = PageLimits {
+            rows_max: items_max(page.items_max),
+            bytes_max: limits::PAGE_BYTES_MAX,
+            memory_bytes_max: MEMORY_BYTES_MAX,
+        };
+        let found = query::execute(ctx, &plan, &source, state.as_ref(), limits)?;
+        ctx.meter().items_returned(found.rows.len() as u64);
+        let continuation =
+            found.state.map(|state| self.core.seal(Purpose::Query, container, &state.encode()));
+        let partition = source.selection.partitions.first().copied().unwrap_or(0);
+        let meter = ctx.meter().read();
+        Ok(FeedPage {
+            rows: found.rows,
+            continuation,
+            charge: charge::query(&meter),
+            session: session_of(container, &source.view, &source.selection),
+            partition: u32::from(partition),
+            lsn: source.view.position(container.layout.partitions[usize::from(partition)].log),
+            meter,
+            indexes_used: Vec::new(),
+        })
     }
 
     /// The plan of a query, as clients that fan out themselves want it.
-    pub fn query_plan(&self, _container: &Container, _query: &QueryText) -> Result<String> {
-        Err(Error::NotSupported("Queries are not supported.".into()))
+    pub fn query_plan(&self, container: &Container, query: &QueryText) -> Result<String> {
+        check_computed(container, query)?;
+        let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
+        let info = query::plan_info(&parsed, &parameters(query))?;
+        let bound = query::bind(&parsed, &parameters(query))?;
+        let routing = query::routing(&bound, &key_paths(container));
+        Ok(info.to_json(&ranges_of(container, &routing.pins)))
     }
 
     /// Runs a query over the bodies of resources.
     pub fn query_resources(
         &self,
-        _ctx: &Ctx,
-        _resources: &[Resource],
-        _query: &QueryText,
+        ctx: &Ctx,
+        resources: &[Resource],
+        query: &QueryText,
     ) -> Result<Vec<Bytes>> {
-        Err(Error::NotSupported("Queries are not supported.".into()))
+        let bound = bind(query)?;
+        let bodies: Vec<Json> = resources
+            .iter()
+            .map(|resource| Json::parse(resource.body.to_string().as_bytes()))
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|error| Error::Fault(error.to_string()))?;
+        Ok(query::rows_over(ctx, &bound, bodies.iter().map(Json::root))?)
     }
+}
+
+fn key_paths(container: &Container) -> Vec<Vec<String>> {
+    let paths = container.layout.key_definition.paths.iter();
+    paths.map(|path| path.segments().to_vec()).collect()
+}
+
+/// Computed properties are stored but not evaluated yet: a query that names one is refused rather
+/// than answered as if it were missing.
+fn check_computed(container: &Container, query: &QueryText) -> Result<()> {
+    let definition = container.definition();
+    match definition.computed.iter().find(|computed| query.text.contains(&computed.name)) {
+        Some(computed) => Err(Error::NotSupported(format!(
+            "Queries that use computed properties are not supported yet; this one names '{}'.",
+            computed.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The part of a selection in which a filter with these pins can find anything.
+fn narrowed(container: &Container, selection: Selection, pins: &[Pin]) -> Selection {
+    if pins.iter().any(|pin| pin.key.is_empty()) {
+        return selection;
+    }
+    let nothing = Selection { partitions: Vec::new(), key: None, range: None };
+    let definition = &container.layout.key_definition;
+    if let [pin] = pins {
+        let key = key_of(&pin.key);
+        let is_wider = selection.key.as_ref().is_some_and(|own| own.0.len() > key.0.len());
+        if is_wider || (selection.range.is_some() && !definition.is_complete(&key)) {
+            return selection;
+        }
+        if definition.is_complete(&key) && !selection.contains(container, &key) {
+            return nothing;
+        }
+        let partitions = overlapping(container, &selection, std::slice::from_ref(&key));
+        return Selection { partitions, key: Some(key), range: None };
+    }
+    let keys: Vec<PartitionKey> = pins.iter().map(|pin| key_of(&pin.key)).collect();
+    let partitions = overlapping(container, &selection, &keys);
+    Selection { partitions, ..selection }
+}
+
+fn overlapping(container: &Container, selection: &Selection, keys: &[PartitionKey]) -> Vec<u16> {
+    let layout = &container.layout;
+    let touches = |number: u16| {
+        let range = &layout.partitions[usize::from(number)].range;
+        keys.iter().any(|key| match layout.key_definition.is_complete(key) {
+            true => container.partition_of(key) == u32::from(number),
+            false => range.overlaps(&EpkRange::of_prefix(&layout.key_definition, key)),
+        })
+    };
+    selection.partitions.iter().copied().filter(|&number| touches(number)).collect()
+}
+
+/// The intervals of effective partition keys a query concerns: a key is a closed interval.
+fn ranges_of(container: &Container, pins: &[Pin]) -> Vec<QueryRange> {
+    let definition = &container.layout.key_definition;
+    if pins.is_empty() || pins.iter().any(|pin| pin.key.is_empty()) {
+        return vec![QueryRange::full()];
+    }
+    let range = |pin: &Pin| {
+        let key = key_of(&pin.key);
+        let is_max_inclusive = definition.is_complete(&key);
+        let range = EpkRange::of_prefix(definition, &key);
+        let max = if is_max_inclusive { &range.min } else { &range.max };
+        QueryRange { min: range.min.to_string(), max: max.to_string(), is_max_inclusive }
+    };
+    let mut ranges: Vec<QueryRange> = pins.iter().map(range).collect();
+    ranges.sort_by(|a, b| a.min.cmp(&b.min));
+    ranges.dedup();
+    ranges
 }

@@ -1,6 +1,8 @@
 //! Goal: every item operation does what the contract says, on every store.
 //! Method: short scripts against an engine on a clock that stands still.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::*;

@@ -1,6 +1,8 @@
 //! Goal: batches are all or nothing, writers of one key pipeline, nobody sees half of anything.
 //! Method: scripts on every store; threads that write the same logical partition at once.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::collections::HashMap;

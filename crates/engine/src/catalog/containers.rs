@@ -43,10 +43,7 @@ fn parse(body: &Value) -> Result<ContainerDefinition> {
 }
 
 fn body_of(definition: &ContainerDefinition) -> Map<String, Value> {
-    match definition.to_json() {
-        Value::Object(body) => body,
-        _ => unreachable!("a container definition prints as an object"),
-    }
+    definition.to_json().as_object().cloned().unwrap_or_default()
 }
 
 impl Catalog {
@@ -126,7 +123,7 @@ impl Catalog {
             offers::new(ctx, numbers.last, &resource, throughput)
         });
         let mut writes = vec![put(Kind::Container, number, &encode(&entry))];
-        writes.extend(offer.iter().map(|offer| offers::write(offer)));
+        writes.extend(offer.iter().map(offers::write));
         self.commit(*numbers, writes)?;
         let mut tables = self.tables.write();
         tables.add_container(number, entry);

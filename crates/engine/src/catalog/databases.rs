@@ -44,7 +44,7 @@ impl Catalog {
             numbers.last += 1;
             offers::new(ctx, numbers.last, &resource, throughput)
         });
-        writes.extend(offer.iter().map(|offer| offers::write(offer)));
+        writes.extend(offer.iter().map(offers::write));
         self.commit(*numbers, writes)?;
         let mut tables = self.tables.write();
         tables.add_database(number, resource.clone());

@@ -71,17 +71,14 @@ fn body(target: &Resource, throughput: Throughput, highest: u32) -> Map<String, 
     if let Throughput::Autoscale(max) = throughput {
         content["offerAutopilotSettings"] = json!({"maxThroughput": max, "tier": 0});
     }
-    let body = json!({
-        "offerVersion": "V2",
-        "offerType": "Invalid",
-        "resource": target.body["_self"],
-        "offerResourceId": target.rid.to_string(),
-        "content": content,
-    });
-    match body {
-        Value::Object(body) => body,
-        _ => unreachable!("written as an object above"),
-    }
+    let parts = [
+        ("offerVersion", json!("V2")),
+        ("offerType", json!("Invalid")),
+        ("resource", target.body["_self"].clone()),
+        ("offerResourceId", json!(target.rid.to_string())),
+        ("content", content),
+    ];
+    parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn stamped(ctx: &Ctx, number: u32, mut body: Map<String, Value>) -> Resource {

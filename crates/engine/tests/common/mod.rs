@@ -1,5 +1,5 @@
 //! A database under test: an engine on a store, a clock that stands still, and short words.
-#![allow(dead_code)] // Each test file uses its own part.
+#![allow(dead_code, clippy::unwrap_used)] // Each test file uses its own part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub fn on_every_store(test: impl Fn(&Db)) {
     test(&Db::on(Arc::new(store_memory::MemoryStore::new()), None));
     let directory = tempfile::tempdir().unwrap();
     let options = store_fjall::Options::default();
-    let store = store_fjall::FjallStore::open(&directory.path().join("data"), options).unwrap();
+    let store = store_fjall::FjallStore::open(directory.path().join("data"), options).unwrap();
     test(&Db::on(Arc::new(store), Some(directory)));
 }
 
