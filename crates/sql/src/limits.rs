@@ -19,7 +19,7 @@ pub const NESTING_MAX: usize = 100;
 pub const SUBQUERY_NESTING: usize = 5;
 /// Nodes on the longest path from the root of a tree to a leaf (ours). A chain of binary
 /// operators is as high as it is long; chains of `AND` and `OR` are one node.
-pub const HEIGHT_MAX: u32 = 512;
+pub const HEIGHT_MAX: u32 = 256;
 /// The largest count of `TOP`, `OFFSET` and `LIMIT` (32 bits unsigned).
 pub const COUNT_MAX: f64 = u32::MAX as f64;
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use item::Value;
-use sql::{Code, Literal, Property, Scalar, ScalarKind, Span};
+use sql::{
+    BinaryOp, Code, Literal, Property, Query, Scalar, ScalarKind, Span, SubqueryKind, UnaryOp,
+};
 
 use super::blocks::unresolved;
 use super::{Binder, is_aggregate};
@@ -18,59 +20,98 @@ impl Binder<'_> {
         if let Some(key) = self.group_key_of(scalar) {
             return Ok(key);
         }
+        // Every arm is a call, so that the frame of this function, which recursion repeats, is
+        // small.
         let expr = match &scalar.kind {
-            ScalarKind::Literal(literal) => Expr::Constant(literal_value(literal)),
-            ScalarKind::Parameter(name) => {
-                Expr::Constant(self.parameter(name, scalar.span)?.clone())
+            ScalarKind::Literal(literal) => Ok(Expr::Constant(literal_value(literal))),
+            ScalarKind::Parameter(name) => self.parameter_value(name, scalar.span),
+            ScalarKind::Identifier(name) => self.identifier(name, scalar),
+            ScalarKind::Property { object, name } => self.property(scalar, object, name),
+            ScalarKind::Index { object, index } => self.index(object, index),
+            ScalarKind::Array(items) => self.scalars(items).map(Expr::Array),
+            ScalarKind::Object(properties) => self.object(properties),
+            ScalarKind::Unary { op, operand } => self.unary(*op, operand),
+            ScalarKind::Binary { op, left, right } => self.binary(*op, left, right),
+            ScalarKind::And(operands) => self.scalars(operands).map(Expr::And),
+            ScalarKind::Or(operands) => self.scalars(operands).map(Expr::Or),
+            ScalarKind::In { negated, needle, items } => self.in_list(*negated, needle, items),
+            ScalarKind::Between { negated, value, low, high } => {
+                self.between(*negated, value, low, high)
             }
-            ScalarKind::Identifier(name) => self.identifier(name, scalar)?,
-            ScalarKind::Property { object, name } => {
-                self.not_grouped(scalar)?;
-                Expr::Property(Box::new(self.scalar(object)?), Arc::from(name.as_str()))
+            ScalarKind::Like { negated, value, pattern, escape } => {
+                self.like(*negated, value, pattern, *escape)
             }
-            ScalarKind::Index { object, index } => self.index(object, index)?,
-            ScalarKind::Array(items) => Expr::Array(self.scalars(items)?),
-            ScalarKind::Object(properties) => self.object(properties)?,
-            ScalarKind::Unary { op, operand } => Expr::Unary(*op, Box::new(self.scalar(operand)?)),
-            ScalarKind::Binary { op, left, right } => {
-                Expr::Binary(*op, Box::new(self.scalar(left)?), Box::new(self.scalar(right)?))
+            ScalarKind::Conditional { condition, yes, no } => self.conditional(condition, yes, no),
+            ScalarKind::Call { udf, name, arguments } => {
+                self.call(*udf, name, arguments, scalar.span)
             }
-            ScalarKind::And(operands) => Expr::And(self.scalars(operands)?),
-            ScalarKind::Or(operands) => Expr::Or(self.scalars(operands)?),
-            ScalarKind::In { negated, needle, items } => Expr::In {
-                negated: *negated,
-                needle: Box::new(self.scalar(needle)?),
-                items: self.scalars(items)?,
-            },
-            ScalarKind::Between { negated, value, low, high } => Expr::Between {
-                negated: *negated,
-                value: Box::new(self.scalar(value)?),
-                low: Box::new(self.scalar(low)?),
-                high: Box::new(self.scalar(high)?),
-            },
-            ScalarKind::Like { negated, value, pattern, escape } => Expr::Like {
-                negated: *negated,
-                value: Box::new(self.scalar(value)?),
-                pattern: self.pattern(pattern, *escape)?,
-            },
-            ScalarKind::Conditional { condition, yes, no } => Expr::Conditional(Box::new([
-                self.scalar(condition)?,
-                self.scalar(yes)?,
-                self.scalar(no)?,
-            ])),
-            ScalarKind::Call { udf: true, name, .. } => {
-                return Err(Error::unsupported(format!("the function udf.{name}"), scalar.span));
-            }
-            ScalarKind::Call { name, arguments, .. } => self.call(name, arguments, scalar.span)?,
-            ScalarKind::Subquery { kind, query } => {
-                if self.group.is_some() {
-                    let what = "a subquery in a select list with aggregates or GROUP BY";
-                    return Err(Error::unsupported(what, scalar.span));
-                }
-                self.scalar_subquery(*kind, query)?
-            }
+            ScalarKind::Subquery { kind, query } => self.subquery(*kind, query, scalar.span),
         };
-        Ok(self.fold(expr))
+        expr.map(|expr| self.fold(expr))
+    }
+
+    fn parameter_value(&self, name: &str, span: Span) -> Result<Expr, Error> {
+        Ok(Expr::Constant(self.parameter(name, span)?.clone()))
+    }
+
+    fn property(&mut self, scalar: &Scalar, object: &Scalar, name: &str) -> Result<Expr, Error> {
+        self.not_grouped(scalar)?;
+        Ok(Expr::Property(Box::new(self.scalar(object)?), Arc::from(name)))
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &Scalar) -> Result<Expr, Error> {
+        Ok(Expr::Unary(op, Box::new(self.scalar(operand)?)))
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &Scalar, right: &Scalar) -> Result<Expr, Error> {
+        let left = Box::new(self.scalar(left)?);
+        Ok(Expr::Binary(op, left, Box::new(self.scalar(right)?)))
+    }
+
+    fn in_list(&mut self, negated: bool, needle: &Scalar, items: &[Scalar]) -> Result<Expr, Error> {
+        let needle = Box::new(self.scalar(needle)?);
+        Ok(Expr::In { negated, needle, items: self.scalars(items)? })
+    }
+
+    fn between(
+        &mut self,
+        negated: bool,
+        value: &Scalar,
+        low: &Scalar,
+        high: &Scalar,
+    ) -> Result<Expr, Error> {
+        let value = Box::new(self.scalar(value)?);
+        let low = Box::new(self.scalar(low)?);
+        Ok(Expr::Between { negated, value, low, high: Box::new(self.scalar(high)?) })
+    }
+
+    fn like(
+        &mut self,
+        negated: bool,
+        value: &Scalar,
+        pattern: &Scalar,
+        escape: Option<char>,
+    ) -> Result<Expr, Error> {
+        let value = Box::new(self.scalar(value)?);
+        Ok(Expr::Like { negated, value, pattern: self.pattern(pattern, escape)? })
+    }
+
+    fn conditional(
+        &mut self,
+        condition: &Scalar,
+        yes: &Scalar,
+        no: &Scalar,
+    ) -> Result<Expr, Error> {
+        let parts = [self.scalar(condition)?, self.scalar(yes)?, self.scalar(no)?];
+        Ok(Expr::Conditional(Box::new(parts)))
+    }
+
+    fn subquery(&mut self, kind: SubqueryKind, query: &Query, span: Span) -> Result<Expr, Error> {
+        if self.group.is_some() {
+            let what = "a subquery in a select list with aggregates or GROUP BY";
+            return Err(Error::unsupported(what, span));
+        }
+        self.scalar_subquery(kind, query)
     }
 
     fn scalars(&mut self, scalars: &[Scalar]) -> Result<Vec<Expr>, Error> {
@@ -149,7 +190,16 @@ impl Binder<'_> {
         })
     }
 
-    fn call(&mut self, name: &str, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
+    fn call(
+        &mut self,
+        udf: bool,
+        name: &str,
+        arguments: &[Scalar],
+        span: Span,
+    ) -> Result<Expr, Error> {
+        if udf {
+            return Err(Error::unsupported(format!("the function udf.{name}"), span));
+        }
         if is_aggregate(name) {
             return self.aggregate(name, arguments, span);
         }

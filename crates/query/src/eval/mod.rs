@@ -59,42 +59,67 @@ impl<'a> Env<'a> {
 }
 
 /// The value of an expression.
+///
+/// Every arm is a call, so that the frame of this function, which recursion repeats, is small.
 pub(crate) fn eval<'a>(expr: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, Error> {
-    Ok(match expr {
-        Expr::Constant(value) => Datum::borrowed(value),
-        Expr::Slot(slot) => env.slots[*slot].clone(),
-        Expr::Property(object, name) => eval(object, env)?.get(name),
-        Expr::Element(array, index) => eval(array, env)?.at(*index),
-        Expr::Array(items) => array(items, env)?,
-        Expr::Object(properties) => object(properties, env)?.into(),
-        Expr::Unary(op, operand) => operators::unary(*op, &eval(operand, env)?),
-        Expr::Binary(BinaryOp::Coalesce, left, right) => {
-            let left = eval(left, env)?;
-            if left.is_undefined() { eval(right, env)? } else { left }
+    match expr {
+        Expr::Constant(value) => Ok(Datum::borrowed(value)),
+        Expr::Slot(slot) => Ok(env.slots[*slot].clone()),
+        Expr::Property(object, name) => eval(object, env).map(|object| object.get(name)),
+        Expr::Element(array, index) => eval(array, env).map(|array| array.at(*index)),
+        Expr::Array(items) => array(items, env),
+        Expr::Object(properties) => object(properties, env).map(Datum::from),
+        Expr::Unary(op, operand) => eval(operand, env).map(|value| operators::unary(*op, &value)),
+        Expr::Binary(BinaryOp::Coalesce, left, right) => coalesce(left, right, env),
+        Expr::Binary(op, left, right) => binary(*op, left, right, env),
+        Expr::And(operands) => chain(operands, false, env),
+        Expr::Or(operands) => chain(operands, true, env),
+        Expr::In { negated, needle, items } => {
+            is_in(needle, items, env).map(|found| negate(*negated, found))
         }
-        Expr::Binary(op, left, right) => {
-            let left = eval(left, env)?;
-            operators::binary(*op, &left, &eval(right, env)?)
+        Expr::Between { negated, value, low, high } => between(*negated, value, low, high, env),
+        Expr::Like { negated, value, pattern } => {
+            is_like(value, pattern, env).map(|fits| negate(*negated, fits))
         }
-        Expr::And(operands) => chain(operands, false, env)?,
-        Expr::Or(operands) => chain(operands, true, env)?,
-        Expr::In { negated, needle, items } => negate(*negated, is_in(needle, items, env)?),
-        Expr::Between { negated, value, low, high } => {
-            let value = eval(value, env)?;
-            let low = operators::binary(BinaryOp::GreaterOrEqual, &value, &eval(low, env)?);
-            let high = operators::binary(BinaryOp::LessOrEqual, &value, &eval(high, env)?);
-            negate(*negated, operators::and(low.as_bool(), high.as_bool()))
-        }
-        Expr::Like { negated, value, pattern } => negate(*negated, is_like(value, pattern, env)?),
-        Expr::Conditional(parts) => {
-            let [condition, yes, no] = &**parts;
-            if eval(condition, env)?.is_true() { eval(yes, env)? } else { eval(no, env)? }
-        }
-        Expr::Call(function, arguments) => call(&function.body, arguments, env)?,
-        Expr::Aggregate(at) => env.aggregates[*at].clone().into(),
-        Expr::GroupKey(at) => env.keys[*at].clone().into(),
-        Expr::Subquery(kind, block) => subquery(*kind, block, env)?,
-    })
+        Expr::Conditional(parts) => conditional(parts, env),
+        Expr::Call(function, arguments) => call(&function.body, arguments, env),
+        Expr::Aggregate(at) => Ok(env.aggregates[*at].clone().into()),
+        Expr::GroupKey(at) => Ok(env.keys[*at].clone().into()),
+        Expr::Subquery(kind, block) => subquery(*kind, block, env),
+    }
+}
+
+fn coalesce<'a>(left: &'a Expr, right: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, Error> {
+    let left = eval(left, env)?;
+    if left.is_undefined() { eval(right, env) } else { Ok(left) }
+}
+
+fn binary<'a>(
+    op: BinaryOp,
+    left: &'a Expr,
+    right: &'a Expr,
+    env: &mut Env<'a>,
+) -> Result<Datum<'a>, Error> {
+    let left = eval(left, env)?;
+    Ok(operators::binary(op, &left, &eval(right, env)?))
+}
+
+fn between<'a>(
+    negated: bool,
+    value: &'a Expr,
+    low: &'a Expr,
+    high: &'a Expr,
+    env: &mut Env<'a>,
+) -> Result<Datum<'a>, Error> {
+    let value = eval(value, env)?;
+    let low = operators::binary(BinaryOp::GreaterOrEqual, &value, &eval(low, env)?);
+    let high = operators::binary(BinaryOp::LessOrEqual, &value, &eval(high, env)?);
+    Ok(negate(negated, operators::and(low.as_bool(), high.as_bool())))
+}
+
+fn conditional<'a>(parts: &'a [Expr; 3], env: &mut Env<'a>) -> Result<Datum<'a>, Error> {
+    let [condition, yes, no] = parts;
+    if eval(condition, env)?.is_true() { eval(yes, env) } else { eval(no, env) }
 }
 
 fn array<'a>(items: &'a [Expr], env: &mut Env<'a>) -> Result<Datum<'a>, Error> {

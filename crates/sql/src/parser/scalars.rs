@@ -20,23 +20,23 @@ use crate::limits::{HEIGHT_MAX, IN_ITEMS_MAX};
 use crate::{BinaryOp, Literal, Property, Scalar, ScalarKind, Span, SubqueryKind, UnaryOp};
 
 impl Parser<'_> {
+    // Nested expressions repeat the frames of all functions down to `primary`; what is rarely
+    // needed is in functions of its own, to keep those frames small.
     pub(super) fn scalar(&mut self) -> Result<Scalar> {
-        let condition = self.coalesce()?;
-        if !self.accept(Symbol::Question) {
-            return Ok(condition);
+        let condition = self.coalesce();
+        if condition.is_ok() && self.is_symbol(Symbol::Question) {
+            return self.conditional(condition?);
         }
-        let yes = self.nested(Self::scalar)?;
+        condition
+    }
+
+    fn conditional(&mut self, condition: Scalar) -> Result<Scalar> {
+        self.expect(Symbol::Question)?;
+        let yes = Box::new(self.nested(Self::scalar)?);
         self.expect(Symbol::Colon)?;
-        let no = self.nested(Self::scalar)?;
+        let no = Box::new(self.nested(Self::scalar)?);
         let span = condition.span;
-        self.node(
-            span,
-            ScalarKind::Conditional {
-                condition: Box::new(condition),
-                yes: Box::new(yes),
-                no: Box::new(no),
-            },
-        )
+        self.node(span, ScalarKind::Conditional { condition: Box::new(condition), yes, no })
     }
 
     /// A node from `start` to the last token read, unless the tree gets too high (S2).
@@ -202,25 +202,35 @@ impl Parser<'_> {
     }
 
     fn primary(&mut self) -> Result<Scalar> {
+        if self.is_symbol(Symbol::OpenParen) {
+            return self.parenthesized();
+        }
         let start = self.span();
-        let kind = match self.kind().clone() {
-            TokenKind::Number(n) => self.leaf(ScalarKind::Literal(Literal::Number(n))),
-            TokenKind::String(s) => self.leaf(ScalarKind::Literal(Literal::String(s))),
-            TokenKind::Parameter(name) => self.leaf(ScalarKind::Parameter(name)),
-            TokenKind::Word(word) => self.word(word)?,
-            TokenKind::Name(name) => self.name_or_call(name)?,
-            TokenKind::Symbol(Symbol::OpenBracket) => self.array()?,
-            TokenKind::Symbol(Symbol::OpenBrace) => self.object()?,
-            TokenKind::Symbol(Symbol::OpenParen) => return self.parenthesized(),
-            TokenKind::Keyword(Keyword::Exists) => self.subquery_call(SubqueryKind::Exists)?,
-            TokenKind::Keyword(Keyword::Array) => self.subquery_call(SubqueryKind::Array)?,
-            TokenKind::Keyword(Keyword::Left) => self.call("LEFT".to_owned(), false)?,
-            TokenKind::Keyword(Keyword::Right) => self.call("RIGHT".to_owned(), false)?,
+        let kind = match self.kind() {
+            TokenKind::Number(_) | TokenKind::String(_) | TokenKind::Parameter(_) => self.atom(),
+            TokenKind::Word(word) => self.word(*word),
+            TokenKind::Name(_) => self.name_or_call(),
+            TokenKind::Symbol(Symbol::OpenBracket) => self.array(),
+            TokenKind::Symbol(Symbol::OpenBrace) => self.object(),
+            TokenKind::Keyword(Keyword::Exists) => self.subquery_call(SubqueryKind::Exists),
+            TokenKind::Keyword(Keyword::Array) => self.subquery_call(SubqueryKind::Array),
+            TokenKind::Keyword(Keyword::Left) => self.call("LEFT".to_owned(), false),
+            TokenKind::Keyword(Keyword::Right) => self.call("RIGHT".to_owned(), false),
             TokenKind::Keyword(_) | TokenKind::Symbol(_) | TokenKind::Bad(_) | TokenKind::End => {
-                return Err(self.unexpected());
+                Err(self.unexpected())
             }
         };
-        self.node(start, kind)
+        kind.and_then(|kind| self.node(start, kind))
+    }
+
+    fn atom(&mut self) -> Result<ScalarKind> {
+        let kind = match self.kind() {
+            TokenKind::Number(n) => ScalarKind::Literal(Literal::Number(*n)),
+            TokenKind::String(text) => ScalarKind::Literal(Literal::String(text.clone())),
+            TokenKind::Parameter(name) => ScalarKind::Parameter(name.clone()),
+            _ => return Err(self.unexpected()),
+        };
+        Ok(self.leaf(kind))
     }
 
     fn leaf(&mut self, kind: ScalarKind) -> ScalarKind {
@@ -247,7 +257,8 @@ impl Parser<'_> {
         self.call(name, true)
     }
 
-    fn name_or_call(&mut self, name: String) -> Result<ScalarKind> {
+    fn name_or_call(&mut self) -> Result<ScalarKind> {
+        let TokenKind::Name(name) = self.kind().clone() else { return Err(self.unexpected()) };
         if *self.peek(1) != TokenKind::Symbol(Symbol::OpenParen) {
             return Ok(self.leaf(ScalarKind::Identifier(name)));
         }
