@@ -1,7 +1,9 @@
 //! Who sent a request: the holder of an account key, or of a resource token.
 //!
-//!     authorization: type%3Dmaster%26ver%3D1.0%26sig%3D{base64 HMAC-SHA256}
-//!     text = verb \n resource type \n link \n x-ms-date \n date \n       lower case but for the link
+//! ```text
+//! authorization: type%3Dmaster%26ver%3D1.0%26sig%3D{base64 HMAC-SHA256}
+//! text = verb \n resource type \n link \n x-ms-date \n date \n       lower case but for the link
+//! ```
 //!
 //! The keyed state of each HMAC is prepared once; a request clones it. Every comparison of secrets
 //! takes the same time wherever they differ.

@@ -1,7 +1,9 @@
 //! Bodies of batch and bulk requests: an array of operations in, an array of results out.
 //!
-//!     [{"operationType":"Create","resourceBody":{…}}, …]
-//!     [{"statusCode":201,"eTag":"…","requestCharge":5.5,"resourceBody":{…}}, …]
+//! ```text
+//! [{"operationType":"Create","resourceBody":{…}}, …]
+//! [{"statusCode":201,"eTag":"…","requestCharge":5.5,"resourceBody":{…}}, …]
+//! ```
 //!
 //! Item bodies are not parsed twice: an operation keeps the text it arrived in.
 //!

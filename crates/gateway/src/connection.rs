@@ -1,8 +1,10 @@
 //! What a connection does with its socket, watched so that nobody holds one for nothing.
 //!
-//!     head arriving     too slowly          closed     (a slow-loris)
-//!     response unread   too long            closed     (a client that stopped reading)
-//!     no request        for a long time     said goodbye to
+//! ```text
+//! head arriving     too slowly          closed     (a slow-loris)
+//! response unread   too long            closed     (a client that stopped reading)
+//! no request        for a long time     said goodbye to
+//! ```
 //!
 //! Counting is cheap and unconditional: the socket bumps counters, and a watchdog compares them a
 //! few times per timeout. No timer is armed per request.

@@ -1,8 +1,10 @@
 //! REST over the engine: dispatch, signatures, headers, wire JSON, and the only status table.
 //!
-//!     socket ─▶ server ─▶ Gateway::handle
-//!                           path ─▶ routes (what, where) ─▶ auth (who) ─▶ access (may they)
-//!                             ─▶ decode ─▶ engine ─▶ encode, or status_of(error)
+//! ```text
+//! socket ─▶ server ─▶ Gateway::handle
+//!                       path ─▶ routes (what, where) ─▶ auth (who) ─▶ access (may they)
+//!                         ─▶ decode ─▶ engine ─▶ encode, or status_of(error)
+//! ```
 //!
 //! **HTTP stops here.** Below this crate nobody knows a verb, a header or a status code; above the
 //! engine nobody but this crate does.

@@ -1,8 +1,10 @@
 //! The path of a request: its segments, and the link its signature covers.
 //!
-//!     /dbs/d1/colls/c1/docs/a     keywords at even positions, names at odd ones
-//!     dbs│d1 │colls│c1 │docs│a
-//!      0   1    2    3    4  5
+//! ```text
+//! /dbs/d1/colls/c1/docs/a     keywords at even positions, names at odd ones
+//! dbs│d1 │colls│c1 │docs│a
+//!  0   1    2    3    4  5
+//! ```
 //!
 //! Segments are split before they are decoded, so no escape can change the structure. Slashes at
 //! either end mean nothing: some clients send one more than others. No operation has URL

@@ -1,16 +1,18 @@
 //! The URL tree, and what each verb does on it.
 //!
-//!     /                                       account
-//!     /offers[/{rid}]                         throughput
-//!     /dbs[/{db}]
-//!        /users[/{user}]
-//!           /permissions[/{permission}]
-//!        /clientencryptionkeys[/{key}]
-//!        /colls[/{container}]
-//!           /docs[/{item}]
-//!           /sprocs | /triggers | /udfs | /conflicts [/{id}]
-//!           /pkranges
-//!           /operations/partitionkeydelete
+//! ```text
+//! /                                       account
+//! /offers[/{rid}]                         throughput
+//! /dbs[/{db}]
+//!    /users[/{user}]
+//!       /permissions[/{permission}]
+//!    /clientencryptionkeys[/{key}]
+//!    /colls[/{container}]
+//!       /docs[/{item}]
+//!       /sprocs | /triggers | /udfs | /conflicts [/{id}]
+//!       /pkranges
+//!       /operations/partitionkeydelete
+//! ```
 //!
 //! A path is read by position, never by searching for a keyword: a database may be named `colls`.
 //! What a POST on a feed means is said by headers; the order in which they are asked is part of the

@@ -1,11 +1,15 @@
 //! The listener and its connections: HTTP/1.1 and HTTP/2 on one port, plain or under TLS.
 //!
-//!     accept ─▶ slot ─▶ (TLS) ─▶ watched socket ─▶ HTTP by preface ─▶ `Gateway::handle`
+//! ```text
+//! accept ─▶ slot ─▶ (TLS) ─▶ watched socket ─▶ HTTP by preface ─▶ `Gateway::handle`
+//! ```
 //!
 //! INVARIANTS
 //! (S1) A connection holds one slot from accept to close, so slots bound sockets and memory.
 //! (S2) After the shutdown signal no connection is accepted, requests that are open are answered,
-//!      and no connection outlives the shutdown timeout.
+//! ```text
+//!  and no connection outlives the shutdown timeout.
+//! ```
 //!
 //! ELSEWHERE  Slow and silent clients: `connection`. Slow bodies: `body`.
 

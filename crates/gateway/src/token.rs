@@ -1,6 +1,8 @@
 //! Resource tokens: what a permission allows, sealed so that only this account can have made it.
 //!
-//!     type=resource&ver=1&sig={mac};{grant};        both base64 without padding
+//! ```text
+//! type=resource&ver=1&sig={mac};{grant};        both base64 without padding
+//! ```
 //!
 //! A token is self-contained: the server keeps no list of them, and one stays valid until it
 //! expires whatever becomes of its permission.

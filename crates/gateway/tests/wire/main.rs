@@ -1,0 +1,13 @@
+//! The gateway over a real socket, on an engine in memory: what clients send and what they get.
+//!
+//! `traps` holds the numbered list of the wire protocol; those that need no socket are beside the
+//! code they guard, under the same names.
+
+mod client;
+mod items;
+mod queries;
+mod resources;
+mod server;
+mod tokens;
+mod transport;
+mod traps;
