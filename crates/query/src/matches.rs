@@ -23,7 +23,7 @@ pub fn matches(
     parameters: &Parameters,
 ) -> Result<bool, Error> {
     let block = bind_condition(condition, parameters)?;
-    let mut env = Env::with_root(ctx, Datum::Node(item));
+    let mut env = Env::with_root(ctx, ctx.now(), Datum::Node(item));
     let flow = block.for_each_row(&mut env, &mut |_| Ok(Flow::Stop))?;
     Ok(flow == Flow::Stop)
 }

@@ -94,7 +94,8 @@ impl Code {
             Code::OrderByInSubquery => "SC2202",
             Code::TopInSubquery => "SC2203",
             Code::OffsetInSubquery => "SC2204",
-            Code::OrderByNotPath => "SC2206",
+            // The service writes this one without its prefix.
+            Code::OrderByNotPath => "2206",
             Code::RankFunction => "SC2221",
             Code::RankWithIterator => "SC2223",
             Code::RankWithJoin => "SC2224",

@@ -37,9 +37,19 @@ pub(crate) struct Env<'a> {
 }
 
 impl<'a> Env<'a> {
-    /// An environment without rows.
+    /// An environment without rows, in a query that begins now.
     pub fn new(ctx: &'a Ctx) -> Env<'a> {
-        let started = ctx.now();
+        Env::starting_at(ctx, ctx.now())
+    }
+
+    /// An environment whose slot 0 is this value, in a query that began at `started`.
+    pub fn with_root(ctx: &'a Ctx, started: Timestamp, root: Datum<'a>) -> Env<'a> {
+        let mut env = Env::starting_at(ctx, started);
+        env.slots.push(root);
+        env
+    }
+
+    fn starting_at(ctx: &'a Ctx, started: Timestamp) -> Env<'a> {
         Env {
             ctx,
             started,
@@ -48,13 +58,6 @@ impl<'a> Env<'a> {
             aggregates: Vec::new(),
             keys: Vec::new(),
         }
-    }
-
-    /// An environment whose slot 0 is this value.
-    pub fn with_root(ctx: &'a Ctx, root: Datum<'a>) -> Env<'a> {
-        let mut env = Env::new(ctx);
-        env.slots.push(root);
-        env
     }
 }
 

@@ -17,7 +17,7 @@ mod walk;
 
 use std::cmp::Ordering;
 
-use base::Ctx;
+use base::{Ctx, Timestamp};
 use bytes::Bytes;
 use item::{Item, Value};
 
@@ -46,7 +46,7 @@ pub fn execute(
     if resume.is_some_and(|state| state.fingerprint != plan.query.fingerprint) {
         return Err(Error::WrongState);
     }
-    let run = Run { ctx, plan, source, limits };
+    let run = Run { ctx, started: ctx.now(), plan, source, limits };
     match () {
         () if plan.query.block.grouping.is_some() => run.grouped(resume),
         () if plan.sorts => run.sorted(resume),
@@ -56,6 +56,7 @@ pub fn execute(
 
 struct Run<'a> {
     ctx: &'a Ctx,
+    started: Timestamp,
     plan: &'a Plan,
     source: &'a dyn Source,
     limits: PageLimits,
@@ -199,7 +200,7 @@ impl<'a> Run<'a> {
             Some(item) => Datum::Node(item.root()),
             None => Datum::UNDEFINED,
         };
-        let mut env = Env::with_root(self.ctx, root);
+        let mut env = Env::with_root(self.ctx, self.started, root);
         env.ordinal = candidate.ordinal().unwrap_or(0);
         env
     }
@@ -237,7 +238,7 @@ impl<'a> Run<'a> {
             Some(grouping) => self.check_memory(groups.add(grouping, env)?),
             None => Ok(()),
         })?;
-        let mut env = Env::with_root(self.ctx, Datum::UNDEFINED);
+        let mut env = Env::with_root(self.ctx, self.started, Datum::UNDEFINED);
         for (keys, aggregates) in groups.finish() {
             let value = block.projection.group_value(&mut env, keys, aggregates)?;
             let Some(value) = value else { continue };
