@@ -22,7 +22,7 @@ pub fn rows_over<'a>(
     }
     let mut rows = Vec::new();
     for root in roots {
-        let mut env = Env::with_root(ctx, Datum::Node(root));
+        let mut env = Env::with_root(ctx, ctx.now(), Datum::Node(root));
         block.for_each_row(&mut env, &mut |env| {
             let mut row = Vec::new();
             if write_projection(&block.projection, env, &mut row)? {
