@@ -17,7 +17,7 @@ use storage::keys;
 use storage::scan::PartitionReader;
 use storage::shape::{Partition, partition_key_of};
 use storage::txn::version_of;
-use storage::upkeep;
+use storage::upkeep::{self, Derived};
 use storage::visibility::{Erasure, Visibility};
 use store::{Commit, Direction, Durability, Mark, Merge, Range, ScanOptions, Space, Ticket, Write};
 
@@ -345,8 +345,10 @@ fn reindex(
     let Some(bytes) = guard.pending.get(&view, Space::Item, &item_key)? else { return Ok(()) };
     let item = Item::from_bytes(bytes).map_err(|error| Error::Fault(error.to_string()))?;
     let version = version_of(&item);
-    let new = upkeep::term_keys(&shape, &partition.place, &guard.key, version);
-    let old = upkeep::possible_term_keys(&shape, &partition.place, &guard.key, version);
+    let derived = Derived::of(&shape, item.root());
+    let (place, key) = (&partition.place, &guard.key);
+    let new = upkeep::term_keys(&shape, place, key, version, &derived);
+    let old = upkeep::possible_term_keys(&shape, place, key, version, (item.root(), &derived));
     let (removed, _) = upkeep::difference(&old, &new);
     let mut writes: Vec<Write> =
         removed.into_iter().map(|key| Write::Delete(Space::Term, key)).collect();

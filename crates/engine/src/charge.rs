@@ -5,10 +5,9 @@
 //! quantum. Everything is integers, so a charge is the same on every machine and in every order.
 
 use base::MeterReading;
-use index::Terms;
-use item::Node;
 use model::RequestCharge;
-use storage::shape::Shape;
+use model::container::ContainerDefinition;
+use storage::upkeep::Derived;
 
 use crate::Error;
 
@@ -88,23 +87,13 @@ fn write_base(bytes: usize) -> u64 {
     (2 * numerator + 4 * denominator) / (8 * denominator)
 }
 
-/// What the price of a write depends on.
-pub(crate) struct Size {
-    bytes: usize,
-    terms: Terms,
-    composites: Terms,
-    uniques: Vec<Vec<u8>>,
-    charged_terms: u32,
-}
-
-impl Size {
-    pub fn of(shape: &Shape, root: Node<'_>, bytes: usize) -> Size {
-        let terms = shape.policy.terms(root);
-        let charged_terms = index::charge_terms(&shape.definition, &terms);
-        let composites = shape.policy.composite_terms(root);
-        let uniques = storage::upkeep::unique_values(shape, root);
-        Size { bytes, terms, composites, uniques, charged_terms }
-    }
+/// What the price of a write depends on: the size of a version and what it contributes.
+#[derive(Clone, Copy)]
+pub(crate) struct Size<'a> {
+    /// Bytes of its text.
+    pub bytes: usize,
+    /// Its terms.
+    pub derived: &'a Derived,
 }
 
 /// A point read.
@@ -113,15 +102,16 @@ pub fn point_read(bytes: usize) -> RequestCharge {
 }
 
 /// A create or a delete.
-pub(crate) fn write(size: &Size) -> RequestCharge {
-    RequestCharge::WRITE_QUANTUM * (write_base(size.bytes) + u64::from(size.charged_terms))
+pub(crate) fn write(definition: &ContainerDefinition, size: Size<'_>) -> RequestCharge {
+    let terms = index::charge_terms(definition, &size.derived.terms);
+    RequestCharge::WRITE_QUANTUM * (write_base(size.bytes) + u64::from(terms))
 }
 
 /// A replacement.
-pub(crate) fn rewrite(old: &Size, new: &Size) -> RequestCharge {
-    let terms =
-        index::charge_difference((&old.terms, &old.composites), (&new.terms, &new.composites));
-    let pairs = old.uniques.iter().zip(&new.uniques);
+pub(crate) fn rewrite(old: Size<'_>, new: Size<'_>) -> RequestCharge {
+    let sides = [old.derived, new.derived].map(|side| (&side.terms, &side.composites));
+    let terms = index::charge_difference(sides[0], sides[1]);
+    let pairs = old.derived.uniques.iter().zip(&new.derived.uniques);
     let uniques = 2 * pairs.filter(|(old, new)| old != new).count() as u64;
     let bases = write_base(old.bytes) + write_base(new.bytes);
     RequestCharge::WRITE_QUANTUM * (bases + u64::from(terms) + uniques)

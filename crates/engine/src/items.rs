@@ -8,7 +8,7 @@ use model::partition_key::{HashVersion, PartitionKey};
 use model::{ItemId, Lsn, Rid, SessionToken};
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Shape, partition_key_of};
-use storage::txn::{At, Committed, Current, Handle, Txn};
+use storage::txn::{At, Body, Committed, Current, Handle, Txn};
 use storage::verify::read_sums;
 use store::{Commit, Space};
 
@@ -248,12 +248,12 @@ pub(crate) fn apply(
             }
         }
         WriteKind::Replace(id, draft) => {
-            let handle = find(txn, shape, &id)?;
+            let handle = find(txn, &id)?;
             check_match(&txn.current(handle), &if_match)?;
             replace(txn, shape, handle, draft, is_indexed)
         }
         WriteKind::Patch(id, patch) => {
-            let handle = find(txn, shape, &id)?;
+            let handle = find(txn, &id)?;
             check_match(&txn.current(handle), &if_match)?;
             let draft = patched(ctx, txn, shape, handle, &patch)?;
             let mut applied = replace(txn, shape, handle, draft, is_indexed)?;
@@ -261,9 +261,9 @@ pub(crate) fn apply(
             Ok(applied)
         }
         WriteKind::Delete(id) => {
-            let handle = find(txn, shape, &id)?;
+            let handle = find(txn, &id)?;
             check_match(&txn.current(handle), &if_match)?;
-            let charge = charge::write(&size_of(shape, &txn.current(handle)));
+            let charge = charge::write(&shape.definition, size_of(txn, handle));
             let position = txn.staged_len();
             txn.delete(handle);
             Ok(Applied {
@@ -277,7 +277,7 @@ pub(crate) fn apply(
 }
 
 /// The item a link names: by id, else by rid.
-fn find(txn: &mut Txn<'_>, _shape: &Shape, id: &ItemId) -> Result<Handle> {
+fn find(txn: &mut Txn<'_>, id: &ItemId) -> Result<Handle> {
     if let Some(handle) = txn.get(id.as_str())? {
         return Ok(handle);
     }
@@ -293,9 +293,10 @@ fn find(txn: &mut Txn<'_>, _shape: &Shape, id: &ItemId) -> Result<Handle> {
 fn create(txn: &mut Txn<'_>, shape: &Shape, draft: Draft, is_indexed: bool) -> Result<Applied> {
     let id = checked_id(&draft)?;
     check_ttl(shape, &draft)?;
-    let charge = charge::write(&size_of(shape, &Current::Staged(&draft)));
+    let body = Body::new(shape, draft);
+    let charge = charge::write(&shape.definition, size_of_body(&body));
     let position = txn.staged_len();
-    txn.create(id.as_str(), draft, is_indexed)?;
+    txn.create(id.as_str(), body, is_indexed)?;
     Ok(Applied { status: ItemStatus::Created, charge, position: Some(position), found: None })
 }
 
@@ -308,11 +309,10 @@ fn replace(
 ) -> Result<Applied> {
     let id = checked_id(&draft)?;
     check_ttl(shape, &draft)?;
-    let old = size_of(shape, &txn.current(handle));
-    let new = size_of(shape, &Current::Staged(&draft));
-    let charge = charge::rewrite(&old, &new);
+    let body = Body::new(shape, draft);
+    let charge = charge::rewrite(size_of(txn, handle), size_of_body(&body));
     let position = txn.staged_len();
-    txn.replace(handle, id.as_str(), draft, is_indexed)?;
+    txn.replace(handle, id.as_str(), body, is_indexed)?;
     Ok(Applied { status: ItemStatus::Ok, charge, position: Some(position), found: None })
 }
 
@@ -362,6 +362,10 @@ pub(crate) fn check_match(current: &Current<'_>, condition: &EtagCondition) -> R
     }
 }
 
-fn size_of(shape: &Shape, current: &Current<'_>) -> Size {
-    Size::of(shape, current.root(), current.text_len())
+fn size_of<'t>(txn: &'t Txn<'_>, handle: Handle) -> Size<'t> {
+    Size { bytes: txn.current(handle).text_len(), derived: txn.derived(handle) }
+}
+
+fn size_of_body(body: &Body) -> Size<'_> {
+    Size { bytes: body.draft().text_len(), derived: body.derived() }
 }

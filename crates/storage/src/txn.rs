@@ -15,6 +15,7 @@
 //! (T2) An identity points to exactly one live item; a unique key belongs to at most one.
 //! (T3) Whatever is removed is removed with every key `upkeep` gives it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ use crate::change_log::{self, VersionKind};
 use crate::keys::{self, SEQUENCE_BITS};
 use crate::pending::{Pending, Publication};
 use crate::shape::{Layout, LogicalKey, Partition, Shape, partition_key_of};
-use crate::upkeep::{self, Version};
+use crate::upkeep::{self, Derived, Version};
 use crate::visibility::{Gone, Visibility};
 use crate::{Error, Result};
 
@@ -116,12 +117,43 @@ struct Stored {
     item: Item,
     id: String,
     gone: Option<Gone>,
+    derived: OnceCell<Derived>,
+}
+
+impl Stored {
+    fn derived(&self, shape: &Shape) -> &Derived {
+        self.derived.get_or_init(|| Derived::of(shape, self.item.root()))
+    }
 }
 
 struct Staged {
     live: usize,
-    draft: Option<Draft>,
+    body: Option<Body>,
     is_indexed: bool,
+}
+
+/// A body about to be stored, with what it contributes to the index.
+pub struct Body {
+    draft: Draft,
+    derived: Derived,
+}
+
+impl Body {
+    /// Derives what `draft` contributes under a shape.
+    pub fn new(shape: &Shape, draft: Draft) -> Body {
+        let derived = Derived::of(shape, draft.root());
+        Body { draft, derived }
+    }
+
+    /// The body itself.
+    pub fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// What it contributes.
+    pub fn derived(&self) -> &Derived {
+        &self.derived
+    }
 }
 
 /// See the module header.
@@ -196,7 +228,7 @@ impl<'a> Txn<'a> {
         let id = item.id().unwrap_or_default().into_owned();
         let partition = self.at.key.partition;
         let gone = self.at.visibility.gone(&item, partition, || Some(self.at.key.key.clone()));
-        let stored = Some(Stored { item, id: id.clone(), gone });
+        let stored = Some(Stored { item, id: id.clone(), gone, derived: OnceCell::new() });
         self.live.push(Live { ordinal, id, stored, staged: None, is_removed: false });
         Ok(Some(self.live.len() - 1))
     }
@@ -238,25 +270,36 @@ impl<'a> Txn<'a> {
     pub fn current(&self, handle: Handle) -> Current<'_> {
         let live = &self.live[handle.0];
         if let Some(staged) = live.staged {
-            let draft = self.staged[staged].draft.as_ref();
-            return Current::Staged(draft.expect("the last version of a present item has a body"));
+            let body = self.staged[staged].body.as_ref();
+            let body = body.expect("the last version of a present item has a body");
+            return Current::Staged(&body.draft);
         }
         let stored = live.stored.as_ref();
         Current::Stored(&stored.expect("an item without a staged version is stored").item)
     }
 
+    /// What an item contributes to the index now.
+    pub fn derived(&self, handle: Handle) -> &Derived {
+        let live = &self.live[handle.0];
+        if let Some(body) = live.staged.and_then(|at| self.staged[at].body.as_ref()) {
+            return &body.derived;
+        }
+        let stored = live.stored.as_ref();
+        stored.expect("an item without a staged version is stored").derived(self.at.shape)
+    }
+
     /// Stages a new item. Nothing may have its id (T2).
-    pub fn create(&mut self, id: &str, draft: Draft, is_indexed: bool) -> Result<Handle> {
+    pub fn create(&mut self, id: &str, body: Body, is_indexed: bool) -> Result<Handle> {
         if self.get(id)?.is_some() {
             return Err(Error::IdTaken);
         }
         self.remove_gone(id);
         let ordinal = self.at.layout.next_ordinal(self.at.key.locality);
         let live = Live { ordinal, id: id.into(), stored: None, staged: None, is_removed: false };
-        self.check_unique(&draft, ordinal)?;
+        self.check_unique(&body, ordinal)?;
         self.live.push(live);
         self.names.insert(id.to_owned(), Some(self.live.len() - 1));
-        self.stage(self.live.len() - 1, Some(draft), is_indexed);
+        self.stage(self.live.len() - 1, Some(body), is_indexed);
         Ok(Handle(self.live.len() - 1))
     }
 
@@ -272,7 +315,7 @@ impl<'a> Txn<'a> {
         &mut self,
         handle: Handle,
         id: &str,
-        draft: Draft,
+        body: Body,
         is_indexed: bool,
     ) -> Result<()> {
         let ordinal = self.live[handle.0].ordinal;
@@ -285,8 +328,8 @@ impl<'a> Txn<'a> {
             self.names.insert(old, None);
             self.names.insert(id.to_owned(), Some(handle.0));
         }
-        self.check_unique(&draft, ordinal)?;
-        self.stage(handle.0, Some(draft), is_indexed);
+        self.check_unique(&body, ordinal)?;
+        self.stage(handle.0, Some(body), is_indexed);
         Ok(())
     }
 
@@ -306,16 +349,16 @@ impl<'a> Txn<'a> {
         Ok(is_gone)
     }
 
-    fn stage(&mut self, live: usize, draft: Option<Draft>, is_indexed: bool) {
-        self.live[live].staged = draft.is_some().then_some(self.staged.len());
-        self.staged.push(Staged { live, draft, is_indexed });
+    fn stage(&mut self, live: usize, body: Option<Body>, is_indexed: bool) {
+        self.live[live].staged = body.is_some().then_some(self.staged.len());
+        self.staged.push(Staged { live, body, is_indexed });
     }
 
-    fn check_unique(&mut self, draft: &Draft, ordinal: u64) -> Result<()> {
+    fn check_unique(&mut self, body: &Body, ordinal: u64) -> Result<()> {
         let shape = self.at.shape;
-        for (index, values) in upkeep::unique_values(shape, draft.root()).iter().enumerate() {
+        for (index, values) in body.derived.uniques.iter().enumerate() {
             let paths = &shape.definition.unique_keys[index].paths;
-            let exact = upkeep::exact_unique_values(paths, draft.root());
+            let exact = upkeep::exact_unique_values(paths, body.draft.root());
             let place = &self.at.partition().place;
             let range = place.uniques(index as u8, &self.at.key.bytes, values);
             for row in self.pending.scan(&self.view, Space::Term, &range)? {
@@ -402,10 +445,10 @@ impl<'a> Txn<'a> {
                 totals[0] -= 1;
                 totals[1] -= stored.item.text_len() as i64;
             }
-            let draft = live.last_staged().and_then(|at| self.staged[at].draft.as_ref());
-            if let Some(draft) = draft {
+            let body = live.last_staged().and_then(|at| self.staged[at].body.as_ref());
+            if let Some(body) = body {
                 totals[0] += 1;
-                totals[1] += draft.text_len() as i64;
+                totals[1] += body.draft.text_len() as i64;
             }
         }
         totals
@@ -415,22 +458,24 @@ impl<'a> Txn<'a> {
         let At { shape, key, .. } = self.at;
         let place = &self.at.partition().place;
         let old_keys = live.stored.as_ref().map(|stored| {
-            let version = version_of(&stored.item);
+            let (version, derived) = (version_of(&stored.item), stored.derived(shape));
             match shape.retired.is_empty() {
-                true => upkeep::term_keys(shape, place, key, version),
-                false => upkeep::possible_term_keys(shape, place, key, version),
+                true => upkeep::term_keys(shape, place, key, version, derived),
+                false => {
+                    let body = (stored.item.root(), derived);
+                    upkeep::possible_term_keys(shape, place, key, version, body)
+                }
             }
         });
-        let draft = new.and_then(|staged| Some((staged, staged.draft.as_ref()?)));
-        let new_keys = draft.map(|(staged, draft)| {
+        let body = new.and_then(|staged| Some((staged, staged.body.as_ref()?)));
+        let new_keys = body.map(|(staged, body)| {
             let version = Version {
-                root: draft.root(),
                 ordinal: live.ordinal,
                 ts: now,
-                ttl: draft.ttl(),
+                ttl: body.draft.ttl(),
                 is_indexed: staged.is_indexed,
             };
-            upkeep::term_keys(shape, place, key, version)
+            upkeep::term_keys(shape, place, key, version, &body.derived)
         });
         let old_keys = old_keys.unwrap_or_default();
         let new_keys = new_keys.unwrap_or_default();
@@ -439,11 +484,11 @@ impl<'a> Txn<'a> {
         let added = if shape.retired.is_empty() { added } else { new_keys };
         writes.extend(removed.into_iter().map(|key| Write::Delete(Space::Term, key)));
         writes.extend(added.into_iter().map(|key| Write::Put(Space::Term, key, Bytes::new())));
-        self.write_identity(live, draft.is_some(), writes);
+        self.write_identity(live, body.is_some(), writes);
         if let Some(stored) = &live.stored {
             let entry = place.change(stored.item.lsn(), stored.item.position());
             writes.push(Write::Delete(Space::Log, entry));
-            if draft.is_none() {
+            if body.is_none() {
                 writes.push(Write::Delete(Space::Item, place.item(live.ordinal)));
             }
         }
@@ -464,8 +509,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Turns every staged body into the version it will be. A body that is written again later in
-    /// the same transaction is copied, all others move.
+    /// Turns every staged body into the version it will be.
     fn stamp(&mut self, lsn: u64, now: u32) -> Vec<Option<Item>> {
         let mut versions = Vec::with_capacity(self.staged.len());
         for (position, staged) in self.staged.iter_mut().enumerate() {
@@ -485,7 +529,7 @@ impl<'a> Txn<'a> {
                 };
                 draft.stamp(&stamp)
             };
-            versions.push(staged.draft.take().map(stamp));
+            versions.push(staged.body.take().map(|body| stamp(body.draft)));
         }
         versions
     }
@@ -581,9 +625,8 @@ impl<'a> Txn<'a> {
 }
 
 /// What an item's keys depend on.
-pub fn version_of(item: &Item) -> Version<'_> {
+pub fn version_of(item: &Item) -> Version {
     Version {
-        root: item.root(),
         ordinal: item.ordinal(),
         ts: item.ts(),
         ttl: item.ttl(),

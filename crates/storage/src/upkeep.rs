@@ -1,9 +1,11 @@
-//! The keys an item needs besides its body and feed entry, as a pure function.
+//! The keys an item needs besides its body and feed entry, as pure functions.
 //!
-//! A write applies the difference of two such lists, so replacing an item with an equal body costs
-//! no index writes. `verify` calls the same function and compares with what is stored.
+//! What a version contributes to the index is derived from its body once ([`Derived`]); a write
+//! applies the difference of two lists of keys, so replacing an item with an equal body costs no
+//! index writes. `verify` calls the same functions and compares with what is stored.
 
 use bytes::Bytes;
+use index::Terms;
 use item::{Node, Ttl};
 use model::container::path::PropertyPath;
 use model::partition_key::{Component, PartitionKey};
@@ -14,11 +16,35 @@ use crate::shape::{LogicalKey, Shape};
 /// Longest run of unique-key values kept in a key as it is; longer ones are hashed.
 const UNIQUE_BYTES_MAX: usize = 1024;
 
-/// One version of an item, as far as its keys depend on it.
+/// What the body of a version contributes to the index under the policy in force. Deriving it is
+/// most of the work of a write, so it is done once and used for keys, uniqueness and charge.
+pub struct Derived {
+    /// The index terms.
+    pub terms: Terms,
+    /// One term per composite index.
+    pub composites: Terms,
+    /// The values of each unique key. Missing, null and non-scalar all count as null. Long values
+    /// end in a hash: whoever finds an equal key compares the items.
+    pub uniques: Vec<Vec<u8>>,
+}
+
+impl Derived {
+    /// Reads a body.
+    pub fn of(shape: &Shape, root: Node<'_>) -> Derived {
+        let uniques = shape.definition.unique_keys.iter();
+        Derived {
+            terms: shape.policy.terms(root),
+            composites: shape.policy.composite_terms(root),
+            uniques: uniques
+                .map(|unique| shortened(exact_unique_values(&unique.paths, root)))
+                .collect(),
+        }
+    }
+}
+
+/// One version of an item, as far as its keys depend on more than its body.
 #[derive(Clone, Copy)]
-pub struct Version<'a> {
-    /// The body.
-    pub root: Node<'a>,
+pub struct Version {
     /// Its ordinal.
     pub ordinal: u64,
     /// Its last write, in seconds since 1970.
@@ -34,11 +60,19 @@ pub fn term_keys(
     shape: &Shape,
     place: &Place,
     key: &LogicalKey,
-    version: Version<'_>,
+    version: Version,
+    derived: &Derived,
 ) -> Vec<Bytes> {
-    let mut keys = Vec::with_capacity(24);
-    policy_keys(&shape.policy, place, version, &mut keys);
-    other_keys(shape, place, key, version, &mut keys);
+    let mut keys = Vec::with_capacity(derived.terms.len() + derived.uniques.len() + 4);
+    if version.is_indexed && shape.policy.is_consistent() {
+        push_terms(place, version, &derived.terms, &derived.composites, &mut keys);
+    }
+    if let Ttl::Seconds(seconds) = version.ttl {
+        keys.push(place.expiry(version.ts.saturating_add(seconds), version.ordinal));
+    }
+    for (number, values) in derived.uniques.iter().enumerate() {
+        keys.push(place.unique(number as u8, &key.bytes, values, version.ordinal));
+    }
     sorted(keys)
 }
 
@@ -47,52 +81,33 @@ pub fn possible_term_keys(
     shape: &Shape,
     place: &Place,
     key: &LogicalKey,
-    version: Version<'_>,
+    version: Version,
+    (root, derived): (Node<'_>, &Derived),
 ) -> Vec<Bytes> {
-    let mut keys = term_keys(shape, place, key, version);
-    for policy in &shape.retired {
-        policy_keys(policy, place, version, &mut keys);
+    let mut keys = term_keys(shape, place, key, version, derived);
+    for policy in shape.retired.iter().filter(|p| version.is_indexed && p.is_consistent()) {
+        push_terms(place, version, &policy.terms(root), &policy.composite_terms(root), &mut keys);
     }
     sorted(keys)
+}
+
+fn push_terms(
+    place: &Place,
+    version: Version,
+    terms: &Terms,
+    composites: &Terms,
+    keys: &mut Vec<Bytes>,
+) {
+    let ordinal = version.ordinal;
+    keys.extend(terms.iter().map(|term| place.term(term, ordinal)));
+    keys.push(place.term(&index::ts_term(version.ts), ordinal));
+    keys.extend(composites.iter().map(|term| place.composite(term, ordinal)));
 }
 
 fn sorted(mut keys: Vec<Bytes>) -> Vec<Bytes> {
     keys.sort_unstable();
     keys.dedup();
     keys
-}
-
-fn policy_keys(policy: &index::Policy, place: &Place, version: Version<'_>, keys: &mut Vec<Bytes>) {
-    if !version.is_indexed || !policy.is_consistent() {
-        return;
-    }
-    let ordinal = version.ordinal;
-    keys.extend(policy.terms(version.root).iter().map(|term| place.term(term, ordinal)));
-    keys.push(place.term(&index::ts_term(version.ts), ordinal));
-    let composites = policy.composite_terms(version.root);
-    keys.extend(composites.iter().map(|term| place.composite(term, ordinal)));
-}
-
-fn other_keys(
-    shape: &Shape,
-    place: &Place,
-    key: &LogicalKey,
-    version: Version<'_>,
-    keys: &mut Vec<Bytes>,
-) {
-    if let Ttl::Seconds(seconds) = version.ttl {
-        keys.push(place.expiry(version.ts.saturating_add(seconds), version.ordinal));
-    }
-    for (number, values) in unique_values(shape, version.root).iter().enumerate() {
-        keys.push(place.unique(number as u8, &key.bytes, values, version.ordinal));
-    }
-}
-
-/// The values of each unique key of the container. Missing, null and non-scalar all count as null.
-/// Long values end in a hash: whoever finds an equal key compares the items.
-pub fn unique_values(shape: &Shape, root: Node<'_>) -> Vec<Vec<u8>> {
-    let uniques = shape.definition.unique_keys.iter();
-    uniques.map(|unique| shortened(exact_unique_values(&unique.paths, root))).collect()
 }
 
 /// The values at the paths of one unique key, in full.

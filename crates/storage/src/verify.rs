@@ -12,7 +12,7 @@ use store::{Range, ScanOptions, Space, View};
 use crate::keys::{self, Place};
 use crate::shape::{Layout, LogicalKey, Partition, Shape, partition_key_of};
 use crate::txn::version_of;
-use crate::upkeep;
+use crate::upkeep::{self, Derived};
 use crate::{Error, Result};
 
 /// What `verify` found in one physical partition.
@@ -135,7 +135,8 @@ impl Check<'_> {
     }
 
     fn terms(&mut self, item: &Item, id: &str, key: &LogicalKey) -> Result<u64> {
-        let terms = upkeep::term_keys(self.shape, self.place(), key, version_of(item));
+        let derived = Derived::of(self.shape, item.root());
+        let terms = upkeep::term_keys(self.shape, self.place(), key, version_of(item), &derived);
         self.report.terms += terms.len() as u64;
         if !self.shape.retired.is_empty() {
             return Ok(0);
