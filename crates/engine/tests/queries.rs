@@ -1,0 +1,266 @@
+//! Goal: a query gives the same rows whatever serves it: index or scan, one physical partition or
+//! seven, pages of any size; and stays inside its scope. Method: generated data, a list of queries,
+//! a naive filter as oracle.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use engine::ops::*;
+use engine::{Container, Error};
+use item::Value;
+use model::partition_key::PartitionKey;
+use serde_json::json;
+
+fn text(text: &str) -> QueryText {
+    QueryText { text: text.into(), parameters: Vec::new() }
+}
+
+fn rows(db: &Db, c: &Container, scope: &Scope, query: &QueryText, items_max: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut continuation = None;
+    loop {
+        let page = PageRequest { items_max: Some(items_max), continuation, session: None };
+        let found = db.engine.query_items(&db.ctx(), c, scope, query, &page).unwrap();
+        assert!(found.rows.len() <= items_max);
+        rows.extend(found.rows.iter().map(|row| String::from_utf8(row.to_vec()).unwrap()));
+        match found.continuation {
+            Some(token) => {
+                assert!(token.len() < 1024, "a continuation fits a header");
+                continuation = Some(token);
+            }
+            None => return rows,
+        }
+    }
+}
+
+fn load(db: &Db, throughput: u32, definition: serde_json::Value) -> Arc<Container> {
+    let c = db.container_with(definition, Some(Throughput::Manual(throughput)));
+    for n in 0..60 {
+        let mut body =
+            json!({"id": format!("i{n:02}"), "pk": n % 7, "n": n % 10, "s": format!("v{}", n % 4)});
+        match n % 6 {
+            0 => body["opt"] = json!(n),
+            1 => body["opt"] = json!(format!("s{n}")),
+            2 => body["opt"] = json!(null),
+            3 => body["opt"] = json!([n]),
+            4 => body["opt"] = json!(true),
+            _ => {}
+        }
+        db.create(&c, body).unwrap();
+    }
+    c
+}
+
+const QUERIES: [&str; 14] = [
+    "SELECT VALUE c.id FROM c WHERE c.n = 3",
+    "SELECT VALUE c.id FROM c WHERE c.n > 7 AND c.s = 'v1'",
+    "SELECT VALUE c.id FROM c WHERE c.n IN (1, 2) OR c.s = 'v3'",
+    "SELECT VALUE c.id FROM c WHERE NOT (c.n = 3)",
+    "SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.opt) AND c.n < 5",
+    "SELECT VALUE c.id FROM c WHERE STARTSWITH(c.s, 'v') AND c.n >= 9",
+    "SELECT VALUE c.id FROM c WHERE c.pk = 4",
+    "SELECT VALUE c.id FROM c WHERE c.pk IN (1, 5) AND c.n != 0",
+    "SELECT VALUE c.id FROM c WHERE c.id = 'i07'",
+    "SELECT VALUE c.id FROM c WHERE c.opt = null",
+    "SELECT VALUE c.id FROM c WHERE c.opt > 20",
+    "SELECT VALUE c.id FROM c WHERE c.pk = 2 AND c.id IN ('i02', 'i09', 'i10')",
+    "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3",
+    "SELECT VALUE c.id FROM c",
+];
+
+const ORDERED: [&str; 5] = [
+    "SELECT VALUE c.id FROM c ORDER BY c.n",
+    "SELECT VALUE c.id FROM c WHERE c.s = 'v2' ORDER BY c.n DESC",
+    "SELECT TOP 11 VALUE c.id FROM c ORDER BY c.opt",
+    "SELECT VALUE c.opt FROM c ORDER BY c.opt DESC",
+    "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 5 LIMIT 17",
+];
+
+/// Without an index on user properties everything is a scan: the oracle for the index.
+#[test]
+fn index_scan_partitions_and_pages_agree() {
+    let plain = Db::memory();
+    let none = json!({"indexingPolicy": {"includedPaths": [], "excludedPaths": [{"path": "/*"}]}});
+    let oracle = load(&plain, 400, none);
+    for throughput in [400, 70_000] {
+        let db = Db::memory();
+        let c = load(&db, throughput, json!({}));
+        for query in QUERIES {
+            let mut expected = rows(&plain, &oracle, &Scope::Container, &text(query), 1000);
+            expected.sort();
+            for items_max in [1, 3, 1000] {
+                let mut found = rows(&db, &c, &Scope::Container, &text(query), items_max);
+                found.sort();
+                assert_eq!(found, expected, "{query} on {throughput} RU/s in pages of {items_max}");
+            }
+        }
+        for query in ORDERED {
+            let all = rows(&db, &c, &Scope::Container, &text(query), 1000);
+            for items_max in [1, 3, 7] {
+                let paged = rows(&db, &c, &Scope::Container, &text(query), items_max);
+                assert_eq!(paged, all, "{query} on {throughput} RU/s in pages of {items_max}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scope_bounds_a_query() {
+    let db = Db::memory();
+    let c = load(&db, 70_000, json!({}));
+    let all = text("SELECT VALUE c.id FROM c");
+    let key = |text: &str| Scope::PartitionKey(PartitionKey::parse(text).unwrap());
+    assert_eq!(rows(&db, &c, &key("[3]"), &all, 4).len(), 9);
+    let other = text("SELECT VALUE c.id FROM c WHERE c.pk = 2");
+    assert_eq!(rows(&db, &c, &key("[3]"), &other, 4).len(), 0);
+    let ranges = c.ranges().into_iter().map(|range| {
+        let scope = Scope::Range { partition: Some(range.id.to_string()), epk: None };
+        rows(&db, &c, &scope, &all, 5).len()
+    });
+    assert_eq!(ranges.sum::<usize>(), 60);
+}
+
+#[test]
+fn parameters_and_client_rewrites_run() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let query = QueryText {
+        text: "SELECT VALUE c.id FROM c WHERE c.n = @n AND c.s = @s".into(),
+        parameters: vec![("@n".into(), Value::Number(3.0)), ("@s".into(), Value::string("v3"))],
+    };
+    assert_eq!(rows(&db, &c, &Scope::Container, &query, 10), [r#""i03""#, r#""i23""#, r#""i43""#]);
+    let rewritten = text(
+        r#"SELECT VALUE {"_rid": c._rid, "orderByItems": [{"item": c.n}], "payload": c}
+           FROM c WHERE true ORDER BY c.n"#,
+    );
+    let found = rows(&db, &c, &Scope::Container, &rewritten, 20);
+    assert_eq!(found.len(), 60);
+    let first: serde_json::Value = serde_json::from_str(&found[0]).unwrap();
+    assert_eq!(first["orderByItems"], json!([{"item": 0}]));
+    assert_eq!(first["payload"]["_rid"], first["_rid"]);
+}
+
+#[test]
+fn a_continuation_belongs_to_its_query() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let page = |query: &str, continuation: Option<String>| {
+        let request = PageRequest { items_max: Some(2), continuation, session: None };
+        db.engine.query_items(&db.ctx(), &c, &Scope::Container, &text(query), &request)
+    };
+    let token = page("SELECT * FROM c", None).unwrap().continuation;
+    assert!(page("SELECT * FROM c", token.clone()).is_ok());
+    let other = page("SELECT * FROM c WHERE c.n = 1", token);
+    assert!(matches!(other, Err(Error::Invalid(_))), "{other:?}");
+}
+
+#[test]
+fn mistakes_are_refused_with_their_place() {
+    let db = Db::memory();
+    let c = db.container(json!({}));
+    let run = |query: &str| {
+        let page = PageRequest::default();
+        db.engine.query_items(&db.ctx(), &c, &Scope::Container, &text(query), &page)
+    };
+    for query in ["SELECT", "SELECT * FROM c WHERE", "SELEKT * FROM c", "SELECT * FROM c ORDER BY"]
+    {
+        match run(query) {
+            Err(Error::InvalidQuery(document)) => {
+                let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+                assert!(document["errors"][0]["location"]["start"].is_u64(), "{document}");
+            }
+            other => panic!("{query}: {other:?}"),
+        }
+    }
+    let excluded = json!({"indexingPolicy": {
+        "includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/x/?"}],
+    }});
+    db.engine.delete_container(&db.ctx(), "d", "c", &EtagCondition::None).unwrap();
+    let c = db.container(excluded);
+    let page = PageRequest::default();
+    let query = text("SELECT * FROM c ORDER BY c.x");
+    let refused = db.engine.query_items(&db.ctx(), &c, &Scope::Container, &query, &page);
+    assert!(matches!(refused, Err(Error::InvalidQuery(_))), "{refused:?}");
+}
+
+#[test]
+fn patch_conditions_are_checked() {
+    let db = Db::memory();
+    let c = db.container(json!({}));
+    db.create(&c, json!({"id": "a", "pk": "p", "v": 1})).unwrap();
+    let patch = |condition: &str| {
+        let operations = json!([{"op": "incr", "path": "/v", "value": 1}]);
+        let body = json!({"condition": condition, "operations": operations});
+        db.patch(&c, r#"["p"]"#, "a", body)
+    };
+    assert_eq!(body(&patch("from c where c.v = 1").unwrap())["v"], 2);
+    assert!(matches!(patch("from c where c.v = 1"), Err(Error::PatchConditionFailed)));
+    assert!(matches!(patch("from c where"), Err(Error::InvalidQuery(_))));
+    assert_eq!(db.read(&c, r#"["p"]"#, "a").unwrap()["v"], 2);
+}
+
+#[test]
+fn queries_stay_right_while_the_index_changes() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let query = text("SELECT VALUE c.id FROM c WHERE c.n = 3");
+    let expected = rows(&db, &c, &Scope::Container, &query, 100);
+    let change = |indexing: serde_json::Value| {
+        let mut body = (*db.engine.read_container("d", "c").unwrap().body).clone();
+        body["indexingPolicy"] = indexing;
+        db.engine.replace_container(&db.ctx(), "d", "c", &body, &EtagCondition::None).unwrap();
+    };
+    let policies = [
+        json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/n/?"}]}),
+        json!({}),
+        json!({"includedPaths": [{"path": "/s/?"}], "excludedPaths": [{"path": "/*"}]}),
+        json!({"includedPaths": [{"path": "/n/?"}], "excludedPaths": [{"path": "/*"}]}),
+    ];
+    for policy in policies {
+        change(policy.clone());
+        let mut found = rows(&db, &c, &Scope::Container, &query, 4);
+        found.sort();
+        assert_eq!(found, expected, "during {policy}");
+        db.work();
+        let mut found = rows(&db, &c, &Scope::Container, &query, 4);
+        found.sort();
+        assert_eq!(found, expected, "after {policy}");
+    }
+}
+
+#[test]
+fn items_excluded_from_the_index_are_not_found() {
+    let db = Db::memory();
+    let c = db.container(json!({}));
+    let mut write = plain(WriteKind::Create(draft(&json!({"id": "a", "pk": "p"}))));
+    write.is_indexed = false;
+    db.write(&c, r#"["p"]"#, write).unwrap();
+    assert!(db.read(&c, r#"["p"]"#, "a").is_ok());
+    assert_eq!(rows(&db, &c, &Scope::Container, &text("SELECT * FROM c"), 9).len(), 0);
+    assert_eq!(db.changes(&c, &Scope::Container, ChangeFeedStart::Beginning).rows.len(), 1);
+    db.verify();
+}
+
+#[test]
+fn resources_can_be_queried() {
+    let db = Db::memory();
+    db.container(json!({}));
+    let offers = db.engine.list_offers();
+    let container = db.engine.read_container("d", "c").unwrap();
+    let query = QueryText {
+        text: "SELECT * FROM root r WHERE r.resource = @link".into(),
+        parameters: vec![(
+            "@link".into(),
+            Value::string(container.body["_self"].as_str().unwrap()),
+        )],
+    };
+    let found = db.engine.query_resources(&db.ctx(), &offers, &query).unwrap();
+    assert_eq!(found.len(), 1);
+    let offer: serde_json::Value = serde_json::from_slice(&found[0]).unwrap();
+    assert_eq!(offer["content"]["offerThroughput"], 400);
+    assert_eq!(offer["offerResourceId"], container.rid.to_string());
+}
