@@ -1,0 +1,119 @@
+//! What a server answered.
+
+use std::fmt::{Display, Formatter};
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use serde_json::Value;
+
+use crate::{Error, headers};
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Reply {
+    /// The text of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The etag of the item, or where a change feed goes on; quotes included.
+    pub fn etag(&self) -> Option<&str> {
+        self.header("etag")
+    }
+
+    /// The position of the physical partition: behind a write, that of the write.
+    pub fn lsn(&self) -> Option<u64> {
+        self.header(headers::LSN)?.parse().ok()
+    }
+
+    /// The id of the physical partition that answered.
+    pub fn partition(&self) -> Option<u32> {
+        self.header(headers::RANGE_ID)?.parse().ok()
+    }
+
+    /// What a client that got this answer has seen.
+    pub fn session(&self) -> Option<&str> {
+        self.header(headers::SESSION_TOKEN)
+    }
+
+    /// Where a feed goes on, if it does.
+    pub fn continuation(&self) -> Option<&str> {
+        self.header(headers::CONTINUATION)
+    }
+
+    /// The price in RU.
+    pub fn charge(&self) -> f64 {
+        self.header(headers::REQUEST_CHARGE).and_then(|text| text.parse().ok()).unwrap_or(0.0)
+    }
+
+    /// What the status means in particular; 0 if it says nothing.
+    pub fn substatus(&self) -> u32 {
+        self.header(headers::SUBSTATUS).and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    /// The body.
+    pub fn json(&self) -> Result<Value, Error> {
+        serde_json::from_slice(&self.body).map_err(|error| Error::Malformed(error.to_string()))
+    }
+
+    /// The rows of a feed; none if nothing is new.
+    pub fn rows(&self) -> Result<Vec<Value>, Error> {
+        if self.status == 304 {
+            return Ok(Vec::new());
+        }
+        let Value::Object(body) = self.json()? else {
+            return Err(Error::Malformed("a feed is an object".into()));
+        };
+        let rows = body.into_iter().find_map(|(_, value)| match value {
+            Value::Array(rows) => Some(rows),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            Value::String(_) | Value::Object(_) => None,
+        });
+        rows.ok_or_else(|| Error::Malformed("a feed has an array".into()))
+    }
+}
+
+impl Display for Reply {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.status)?;
+        match self.substatus() {
+            0 => {}
+            sub => write!(f, "/{sub}")?,
+        }
+        let body = self.json().unwrap_or_default();
+        match body["message"].as_str() {
+            Some(message) => write!(f, " {}", message.lines().next().unwrap_or_default()),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_feed() {
+        let reply = |status, body: &'static str| Reply {
+            status,
+            headers: HeaderMap::new(),
+            body: Bytes::from_static(body.as_bytes()),
+        };
+        let feed = r#"{"_rid":"r","Documents":[1,2],"_count":2}"#;
+        assert_eq!(reply(200, feed).rows().unwrap(), [1, 2]);
+        assert!(reply(304, "").rows().unwrap().is_empty());
+        assert!(reply(200, "[]").rows().is_err());
+        assert!(reply(200, "{}").rows().is_err());
+        let error = r#"{"code":"NotFound","message":"no such item\r\nActivityId: 1"}"#;
+        assert_eq!(reply(404, error).to_string(), "404 no such item");
+    }
+}
