@@ -21,9 +21,8 @@ const folder = mkdtempSync(join(tmpdir(), "cosmolabe-keys-"));
 let server;
 
 before(async () => {
-  const file = join(folder, "keys.toml");
-  const lines = Object.entries(keys).map(([name, key]) => `${name} = "${key}"\n`);
-  writeFileSync(file, lines.join(""), { mode: 0o600 });
+  const file = join(folder, "keys");
+  writeFileSync(file, `${Object.values(keys).join("\n")}\n`, { mode: 0o600 });
   server = await startServer({ args: ["--key-file", file] });
 });
 

@@ -1,5 +1,7 @@
 """Users, permissions, resource tokens, keys, TLS and throughput."""
 
+import base64
+
 import pytest
 from azure.cosmos import PartitionKey, ThroughputProperties
 from azure.cosmos.exceptions import CosmosHttpResponseError
@@ -118,14 +120,12 @@ def test_wrong_key(connect):
 
 
 def test_own_keys(connect, tmp_path):
-    import base64
-
     keys = {
         name: base64.b64encode(bytes([n + 1]) * 64).decode()
         for n, name in enumerate(["primary", "secondary", "primary_read_only", "secondary_read_only"])
     }
-    file = tmp_path / "keys.toml"
-    file.write_text("".join(f'{name} = "{key}"\n' for name, key in keys.items()))
+    file = tmp_path / "keys"
+    file.write_text("".join(f"{key}\n" for key in keys.values()))
     file.chmod(0o600)
     server = Server("--key-file", str(file))
     try:
