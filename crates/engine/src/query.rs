@@ -11,7 +11,7 @@ use item::{Json, Node};
 use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
-use query::{BoundQuery, PageLimits, Parameters, Pin, QueryRange, State};
+use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State};
 use sql::Condition;
 
 use crate::container::Selection;
@@ -114,11 +114,31 @@ impl Engine {
         })
     }
 
-    /// The plan of a query, as clients that fan out themselves want it.
-    pub fn query_plan(&self, container: &Container, query: &QueryText) -> Result<String> {
+    /// The plan of a query, as clients that fan out themselves want it. `features` is what the
+    /// client says it can do, separated by commas.
+    ///
+    /// A client that cannot merge what the query needs is told so, unless there is nothing to
+    /// merge: with one physical partition it gets a plan that just passes the query on.
+    pub fn query_plan(
+        &self,
+        container: &Container,
+        query: &QueryText,
+        features: Option<&str>,
+    ) -> Result<String> {
         check_computed(container, query)?;
         let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-        let info = query::plan_info(&parsed, &parameters(query))?;
+        let mut info = query::plan_info(&parsed, &parameters(query))?;
+        let missing = missing_features(&info, features);
+        if !missing.is_empty() {
+            if container.layout.partitions.len() > 1 {
+                return Err(Error::Invalid(format!(
+                    "Query contains the following features, which the calling client does not \
+                     support: {}. Update your client.",
+                    missing.join(", ")
+                )));
+            }
+            info = info.pass_through();
+        }
         let bound = query::bind(&parsed, &parameters(query))?;
         let routing = query::routing(&bound, &key_paths(container));
         Ok(info.to_json(&ranges_of(container, &routing.pins)))
@@ -139,6 +159,13 @@ impl Engine {
             .map_err(|error| Error::Fault(error.to_string()))?;
         Ok(query::rows_over(ctx, &bound, bodies.iter().map(Json::root))?)
     }
+}
+
+/// What a plan needs that a client does not offer. A client that says nothing offers everything.
+fn missing_features(info: &PlanInfo, features: Option<&str>) -> Vec<&'static str> {
+    let Some(features) = features else { return Vec::new() };
+    let offered: Vec<&str> = features.split(',').map(str::trim).collect();
+    info.features().into_iter().filter(|feature| !offered.contains(feature)).collect()
 }
 
 fn key_paths(container: &Container) -> Vec<Vec<String>> {

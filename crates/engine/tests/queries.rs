@@ -265,3 +265,26 @@ fn resources_can_be_queried() {
     assert_eq!(offer["content"]["offerThroughput"], 400);
     assert_eq!(offer["offerResourceId"], container.rid.to_string());
 }
+
+#[test]
+fn a_plan_asks_no_more_than_the_client_offers() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let plan = |c: &Container, query: &str, features: &str| {
+        let plan = db.engine.query_plan(c, &text(query), Some(features))?;
+        Ok::<serde_json::Value, Error>(serde_json::from_str(&plan).unwrap())
+    };
+    let count = "SELECT VALUE COUNT(1) FROM c";
+    let real = plan(&c, count, "Aggregate, OrderBy").unwrap();
+    assert_eq!(real["queryInfo"]["aggregates"], json!(["Count"]));
+    let passed = plan(&c, count, "OrderBy,Top").unwrap();
+    assert_eq!(passed["queryInfo"]["aggregates"], json!([]), "one range needs no merging");
+    assert_eq!(passed["queryInfo"]["rewrittenQuery"], "");
+    db.engine.delete_container(&db.ctx(), "d", "c", &EtagCondition::None).unwrap();
+    let c = load(&db, 70_000, json!({}));
+    let refused = plan(&c, count, "OrderBy,Top");
+    assert!(matches!(refused, Err(Error::Invalid(m)) if m.contains("Aggregate")));
+    let pinned = plan(&c, "SELECT * FROM c WHERE c.pk = 3", "").unwrap();
+    let range = &pinned["queryRanges"][0];
+    assert_eq!((&range["min"], &range["isMaxInclusive"]), (&range["max"], &json!(true)));
+}

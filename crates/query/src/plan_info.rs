@@ -257,6 +257,27 @@ impl PlanInfo {
         }
     }
 
+    /// What a client must be able to do to follow the plan, in the words it advertises.
+    pub fn features(&self) -> Vec<&'static str> {
+        let has_aggregate = !self.aggregates.is_empty()
+            || self.alias_to_aggregate.iter().any(|(_, aggregate)| aggregate.is_some());
+        let needs = [
+            ("Aggregate", has_aggregate),
+            ("GroupBy", !self.group_by_expressions.is_empty()),
+            ("Distinct", self.distinct != DistinctType::None),
+            ("OrderBy", !self.order_by.is_empty()),
+            ("MultipleOrderBy", self.order_by.len() > 1),
+            ("OffsetAndLimit", self.offset.is_some()),
+            ("Top", self.top.is_some()),
+        ];
+        needs.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name).collect()
+    }
+
+    /// The plan for a single range: send the original there, the rows are final.
+    pub fn pass_through(&self) -> PlanInfo {
+        PlanInfo { has_select_value: self.has_select_value, ..PlanInfo::default() }
+    }
+
     /// The body of the answer.
     pub fn to_json(&self, ranges: &[QueryRange]) -> String {
         let mut out = String::from(r#"{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"#);
