@@ -21,14 +21,19 @@ export function test(name, options, fn = options) {
   nodeTest(name, { ...(options === fn ? {} : options), ...(reason ? { skip: reason } : {}) }, fn);
 }
 
-/** A server for this file, a client for it, and a database that the cases share. */
-export function serve(options) {
+/**
+ * A server for this file, a client for it, and a database that the cases share.
+ *
+ * `prepare` runs once before the cases, for data that all of them only read.
+ */
+export function serve(prepare = async () => {}) {
   const fixture = new Fixture();
   before(async () => {
-    fixture.server = await startServer(options);
+    fixture.server = await startServer();
     fixture.client = fixture.connect();
     const { database } = await fixture.client.databases.create({ id: unique("db") });
     fixture.database = database;
+    await prepare();
   });
   after(async () => {
     fixture.clients.forEach((client) => client.dispose());
@@ -73,7 +78,9 @@ export async function fails(promise, code, substatus) {
   let outcome;
   try {
     outcome = await promise;
-  } catch (error) {
+  } catch (thrown) {
+    // Batches wrap the answer of the service in an error without a status.
+    const error = thrown.code === undefined && thrown.cause ? thrown.cause : thrown;
     assert.equal(error.code, code, `${error.code}: ${error.message ?? error}`);
     if (substatus !== undefined) assert.equal(error.substatus ?? 0, substatus, error.message);
     assert.ok(error.body?.code && error.body?.message, "an error body has code and message");

@@ -66,9 +66,7 @@ test("read-only keys read and query, and their writes are 403", async () => {
       await fails(container.items.create({ id: "b", pk: "p" }), 403);
       await fails(container.item("a", "p").delete(), 403);
       await fails(container.item("a", "p").patch([{ op: "set", path: "/v", value: 1 }]), 403);
-      await fails(container.items.batch([{ operationType: "Read", id: "a" }], "p"), 403).catch(
-        async () => assert.equal((await container.item("a", "p").read()).statusCode, 200),
-      );
+      await fails(container.items.batch([{ operationType: "Delete", id: "a" }], "p"), 403);
       await fails(client.databases.create({ id: "new" }), 403);
       await fails(container.delete(), 403);
     });

@@ -1,11 +1,8 @@
 // Queries: projections, filters, parameters, order, TOP, pages, plans and errors.
 
 import assert from "node:assert/strict";
-import { before } from "node:test";
 
 import { all, fails, ids, pages, serve, sorted, test } from "../lib/fixture.js";
-
-const t = serve();
 
 const FAMILIES = [
   { id: "andersen", pk: "wa", city: "Seattle", children: 1, registered: true, pets: ["Fluffy"], rank: 3 },
@@ -16,7 +13,7 @@ const FAMILIES = [
 ];
 
 let one, many;
-before(async () => {
+const t = serve(async () => {
   one = await t.container();
   many = await t.container({ throughput: 30_000 });
   for (const container of [one, many]) {

@@ -76,7 +76,7 @@ case!(top_offset_and_distinct, async {
     let page: Vec<u64> =
         everywhere(&container, "SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 10 LIMIT 2").await?;
     assert_eq!(page, [10, 11]);
-    let ties = everywhere(&container, "SELECT DISTINCT VALUE c.tie FROM c").await?;
+    let ties = everywhere(&container, "SELECT DISTINCT TOP 9 VALUE c.tie FROM c").await?;
     assert_eq!(sorted(ties), [0, 1, 2]);
     Ok(())
 });

@@ -68,7 +68,7 @@ case!(container_is_replaced_and_deleted, async {
     let again = ContainerProperties::new("c", "/pk".into());
     assert_eq!(failure(lab.database.create_container(again, None).await), 409);
     assert_eq!(code(container.delete(None).await?.status()).0, 204);
-    assert_eq!(failure(lab.database.container_client("c", None).await), 404);
+    assert_eq!(failure(container.read(None).await), 404);
     Ok(())
 });
 
