@@ -171,6 +171,34 @@ test("a forced plan merges ORDER BY on the client", async () => {
   assert.deepEqual(sorted(ids(await all(filter))), ["smith", "ødegård"]);
 });
 
+test("a forced plan merges aggregates and groups on the client", async () => {
+  const forced = (query) => all(many.items.query(query, { forceQueryPlan: true }));
+  assert.deepEqual(await forced("SELECT VALUE COUNT(1) FROM c"), [5]);
+  assert.deepEqual(await forced("SELECT VALUE SUM(c.children) FROM c"), [11]);
+  assert.deepEqual(await forced("SELECT VALUE AVG(c.children) FROM c"), [2.2]);
+  assert.deepEqual(await forced("SELECT VALUE MIN(c.rank) FROM c"), [-1]);
+  assert.deepEqual(await forced("SELECT VALUE MAX(c.city) FROM c"), ["Spokane"]);
+  assert.deepEqual(await forced("SELECT COUNT(1) AS n, MAX(c.children) AS most FROM c"), [{ n: 5, most: 5 }]);
+  assert.deepEqual(sorted(await forced("SELECT DISTINCT VALUE c.pk FROM c")), ["no", "ny", "wa"]);
+  const groups = await forced("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk");
+  assert.deepEqual(groups.map(({ pk, n }) => `${pk} ${n}`).sort(), ["no 1", "ny 2", "wa 2"]);
+  assert.deepEqual(await forced("SELECT VALUE c.id FROM c ORDER BY c.rank OFFSET 1 LIMIT 2"), ["wakefield", "smith"]);
+});
+
+test("query control resumes from tokens that the client composes", async () => {
+  const container = await t.container({ throughput: 30_000 });
+  for (let n = 0; n < 40; n++) {
+    await container.items.create({ id: `i${n}`, pk: `p${n % 9}`, n, word: `w${n % 5}` });
+  }
+  const options = { enableQueryControl: true, maxItemCount: 7 };
+  const plain = await pages(container.items, "SELECT VALUE c.n FROM c", options);
+  assert.deepEqual(plain.flat().sort((x, y) => x - y), Array.from({ length: 40 }, (_, n) => n));
+  const ordered = await pages(container.items, "SELECT VALUE c.n FROM c ORDER BY c.n DESC", options);
+  assert.deepEqual(ordered.flat(), Array.from({ length: 40 }, (_, n) => 39 - n));
+  const ties = await pages(container.items, "SELECT c.n, c.word FROM c ORDER BY c.word", options);
+  assert.equal(new Set(ties.flat().map((row) => row.n)).size, 40);
+});
+
 test("the plan of a query has the shape clients read", async () => {
   const { result } = await many.getQueryPlan("SELECT * FROM c WHERE c.children > 1 ORDER BY c.rank DESC");
   assert.equal(result.partitionedQueryExecutionInfoVersion, 2);
