@@ -3,7 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use base::Ctx;
-use item::{Draft, Ttl};
+use item::patch::PatchError;
+use item::{Draft, IngestError, Ttl};
 use model::partition_key::{HashVersion, PartitionKey};
 use model::{ItemId, Lsn, Rid, SessionToken};
 use storage::scan::PartitionReader;
@@ -332,8 +333,16 @@ fn patched(
     }
     let paths = shape.definition.partition_key.paths.iter();
     let protected: Vec<Vec<String>> = paths.map(|path| path.segments().to_vec()).collect();
-    item::patch::apply(patch, current.root(), &protected)
-        .map_err(|error| Error::Invalid(error.to_string()))
+    item::patch::apply(patch, current.root(), &protected).map_err(|error| match &error {
+        PatchError::Result(IngestError::TooLarge { .. }) => Error::TooLarge(error.to_string()),
+        PatchError::Result(_)
+        | PatchError::Body { .. }
+        | PatchError::Count { .. }
+        | PatchError::UnknownOperation { .. }
+        | PatchError::Operation { .. }
+        | PatchError::Protected { .. }
+        | PatchError::Target { .. } => Error::Invalid(error.to_string()),
+    })
 }
 
 fn checked_id(draft: &Draft) -> Result<ItemId> {

@@ -148,6 +148,8 @@ pub struct PageRequest {
     pub continuation: Option<String>,
     /// What the client has seen: older data is refused.
     pub session: Option<SessionToken>,
+    /// Whether a filter may be answered by a scan in a container without an index.
+    pub is_scan_enabled: bool,
 }
 
 /// One page of a feed or query.

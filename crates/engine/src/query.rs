@@ -8,6 +8,7 @@
 use base::Ctx;
 use bytes::Bytes;
 use item::{Json, Node};
+use model::container::IndexingMode;
 use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
@@ -80,6 +81,7 @@ impl Engine {
         let bound = bind(query)?;
         let key_paths = key_paths(container);
         let routing = query::routing(&bound, &key_paths);
+        check_scan(container, &bound, &routing, page)?;
         let selection = narrowed(container, container.select(scope)?, &routing.pins);
         let now = ctx.now().as_secs() as u32;
         let source = ContainerSource::new(&self.core, container, selection, now);
@@ -159,6 +161,26 @@ impl Engine {
             .map_err(|error| Error::Fault(error.to_string()))?;
         Ok(query::rows_over(ctx, &bound, bodies.iter().map(Json::root))?)
     }
+}
+
+/// A container without an index answers a filter only by a scan, which the client must ask for.
+/// Items named by key and id are found without either.
+fn check_scan(
+    container: &Container,
+    query: &BoundQuery,
+    routing: &query::Routing,
+    page: &PageRequest,
+) -> Result<()> {
+    let is_indexed = container.definition().indexing.mode == IndexingMode::Consistent;
+    let is_pinned = routing.pins.iter().all(|pin| pin.ids.is_some());
+    if is_indexed || page.is_scan_enabled || is_pinned || !query.has_filter() {
+        return Ok(());
+    }
+    Err(Error::Invalid(
+        "An invalid query has been specified with filters against path(s) excluded from indexing. \
+         Consider adding allow scan header in the request."
+            .into(),
+    ))
 }
 
 /// What a plan needs that a client does not offer. A client that says nothing offers everything.

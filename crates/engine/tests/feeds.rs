@@ -188,7 +188,7 @@ fn continuations_are_sealed() {
         db.create(&c, json!({"id": n.to_string(), "pk": n})).unwrap();
     }
     let page = |continuation: Option<String>| {
-        let request = PageRequest { items_max: Some(2), continuation, session: None };
+        let request = PageRequest { items_max: Some(2), continuation, ..PageRequest::default() };
         db.engine.read_feed(&db.ctx(), &c, &Scope::Container, &request)
     };
     let token = page(None).unwrap().continuation.unwrap();

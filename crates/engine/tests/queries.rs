@@ -23,7 +23,8 @@ fn rows(db: &Db, c: &Container, scope: &Scope, query: &QueryText, items_max: usi
     let mut rows = Vec::new();
     let mut continuation = None;
     loop {
-        let page = PageRequest { items_max: Some(items_max), continuation, session: None };
+        let page =
+            PageRequest { items_max: Some(items_max), continuation, ..PageRequest::default() };
         let found = db.engine.query_items(&db.ctx(), c, scope, query, &page).unwrap();
         assert!(found.rows.len() <= items_max);
         rows.extend(found.rows.iter().map(|row| String::from_utf8(row.to_vec()).unwrap()));
@@ -149,7 +150,7 @@ fn a_continuation_belongs_to_its_query() {
     let db = Db::memory();
     let c = load(&db, 400, json!({}));
     let page = |query: &str, continuation: Option<String>| {
-        let request = PageRequest { items_max: Some(2), continuation, session: None };
+        let request = PageRequest { items_max: Some(2), continuation, ..PageRequest::default() };
         db.engine.query_items(&db.ctx(), &c, &Scope::Container, &text(query), &request)
     };
     let token = page("SELECT * FROM c", None).unwrap().continuation;
@@ -287,4 +288,42 @@ fn a_plan_asks_no_more_than_the_client_offers() {
     let pinned = plan(&c, "SELECT * FROM c WHERE c.pk = 3", "").unwrap();
     let range = &pinned["queryRanges"][0];
     assert_eq!((&range["min"], &range["isMaxInclusive"]), (&range["max"], &json!(true)));
+}
+
+/// Clients that merge for themselves change their resume filter from page to page and still send
+/// the continuation of the last one.
+#[test]
+fn a_rewritten_order_resumes_under_another_filter() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let page = |filter: &str, continuation: Option<String>| {
+        let query = format!(
+            r#"SELECT c._rid, [{{"item": c.n}}] AS orderByItems, c.id AS payload
+               FROM c WHERE ({filter}) ORDER BY c.n"#
+        );
+        let request = PageRequest { items_max: Some(7), continuation, ..PageRequest::default() };
+        db.engine.query_items(&db.ctx(), &c, &Scope::Container, &text(&query), &request).unwrap()
+    };
+    let first = page("true", None);
+    let second = page("c.n >= 1", first.continuation);
+    let seen: std::collections::HashSet<_> = first.rows.iter().chain(&second.rows).collect();
+    assert_eq!(seen.len(), 14, "no row twice");
+    let row: serde_json::Value = serde_json::from_slice(&second.rows[0]).unwrap();
+    assert_eq!(row["orderByItems"][0]["item"], 1);
+}
+
+#[test]
+fn without_an_index_a_filter_must_ask_for_a_scan() {
+    let db = Db::memory();
+    let c = db.container(json!({"indexingPolicy": {"indexingMode": "none", "automatic": false}}));
+    db.create(&c, json!({"id": "a", "pk": "p", "v": 1})).unwrap();
+    let run = |query: &str, is_scan_enabled: bool| {
+        let page = PageRequest { is_scan_enabled, ..PageRequest::default() };
+        let scope = Scope::Container;
+        db.engine.query_items(&db.ctx(), &c, &scope, &text(query), &page).map(|p| p.rows.len())
+    };
+    assert!(matches!(run("SELECT * FROM c WHERE c.v = 1", false), Err(Error::Invalid(_))));
+    assert_eq!(run("SELECT * FROM c WHERE c.v = 1", true).unwrap(), 1);
+    assert_eq!(run("SELECT * FROM c", false).unwrap(), 1);
+    assert_eq!(run("SELECT * FROM c WHERE c.pk = 'p' AND c.id = 'a'", false).unwrap(), 1);
 }

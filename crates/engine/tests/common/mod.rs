@@ -157,7 +157,8 @@ impl Db {
         let mut ids = Vec::new();
         let mut continuation = None;
         loop {
-            let request = PageRequest { items_max: Some(items_max), continuation, session: None };
+            let request =
+                PageRequest { items_max: Some(items_max), continuation, ..PageRequest::default() };
             let page = self.engine.read_feed(&self.ctx(), c, scope, &request).unwrap();
             assert!(page.rows.len() <= items_max);
             ids.extend(page.rows.iter().map(|row| id_of(row)));

@@ -12,7 +12,7 @@ mod fold;
 mod scalars;
 
 use base::Ctx;
-use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, SortDirection, Span};
+use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDirection, Span};
 
 use crate::aggregate::AggregateKind;
 use crate::expr::{Block, Expr};
@@ -32,9 +32,18 @@ pub struct BoundQuery {
     /// For each slot of the main block its path from the item, if it has one.
     pub(crate) slot_paths: Vec<Option<Path>>,
     pub(crate) fingerprint: u64,
+    /// Identifies a client's rewritten ORDER BY query without its filter, see [`resumable`].
+    pub(crate) unfiltered_fingerprint: Option<u64>,
     /// The canonical text of projection and filter, for people.
     pub(crate) projection_text: String,
     pub(crate) filter_text: Option<String>,
+}
+
+impl BoundQuery {
+    /// Whether it has a WHERE clause.
+    pub fn has_filter(&self) -> bool {
+        self.filter_text.is_some()
+    }
 }
 
 /// Which rows of the result come out: TOP, OFFSET and LIMIT together.
@@ -57,10 +66,25 @@ pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, E
         window: Window::new(&counts(query, parameters)?),
         slot_paths: binder.main_paths,
         fingerprint: fingerprint(query, parameters),
+        unfiltered_fingerprint: resumable(query).map(|query| fingerprint(&query, parameters)),
         projection_text: query.select.selection.to_string(),
         filter_text: query.filter.as_ref().map(Scalar::to_string),
         block,
     })
+}
+
+/// Clients that merge an ORDER BY themselves write a resume filter of their own into the query and
+/// send the last continuation along: the filter differs from page to page. A place in the order of
+/// one key means the same under any filter, so these queries are recognized without theirs.
+fn resumable(query: &sql::Query) -> Option<sql::Query> {
+    let is_rewritten = match &query.select.selection {
+        Selection::List(items) => items
+            .iter()
+            .any(|item| item.alias.as_ref().is_some_and(|alias| alias.name == "orderByItems")),
+        Selection::Star | Selection::Value { .. } => false,
+    };
+    let is_ordered_once = matches!(&query.order_by, Some(OrderBy::Values(keys)) if keys.len() == 1);
+    (is_rewritten && is_ordered_once).then(|| sql::Query { filter: None, ..query.clone() })
 }
 
 /// The counts of TOP, OFFSET and LIMIT, each if it is written.

@@ -43,7 +43,7 @@ pub fn execute(
     resume: Option<&State>,
     limits: PageLimits,
 ) -> Result<Page, Error> {
-    if resume.is_some_and(|state| state.fingerprint != plan.query.fingerprint) {
+    if resume.is_some_and(|state| state.fingerprint != plan.fingerprint()) {
         return Err(Error::WrongState);
     }
     let run = Run { ctx, started: ctx.now(), plan, source, limits };
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
             Some(Progress { mark, rows, is_finished }) => mark.place(rows, is_finished),
             None => Place::Replay,
         };
-        let state = State { fingerprint: self.plan.query.fingerprint, seen: sink.seen(), place };
+        let state = State { fingerprint: self.plan.fingerprint(), seen: sink.seen(), place };
         sink.into_page(Some(state), end)
     }
 

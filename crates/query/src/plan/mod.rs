@@ -32,6 +32,16 @@ pub struct Plan {
     pub(crate) sorts: bool,
 }
 
+impl Plan {
+    /// What a continuation must carry to resume this plan.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let is_ordered =
+            matches!(self.access, Access::Ordered { .. }) && !self.query.block.distinct;
+        let unfiltered = self.query.unfiltered_fingerprint.filter(|_| is_ordered);
+        unfiltered.unwrap_or(self.query.fingerprint)
+    }
+}
+
 /// Where the items come from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Access {
