@@ -8,13 +8,16 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 use azure_data_cosmos::clients::{ContainerClient, CosmosClient, DatabaseClient};
 use azure_data_cosmos::feed::FeedScope;
-use azure_data_cosmos::models::{ContainerProperties, PartitionKeyDefinition, ThroughputProperties};
+use azure_data_cosmos::models::{
+    ContainerProperties, PartitionKeyDefinition, ThroughputProperties,
+};
 use azure_data_cosmos::options::{
-    ContentResponseOnWrite, CreateContainerOptions, ItemWriteOptions, OperationOptions, Precondition,
-    QueryOptions,
+    ContentResponseOnWrite, CreateContainerOptions, ItemWriteOptions, OperationOptions,
+    Precondition, QueryOptions,
 };
 use azure_data_cosmos::{
     AccountReference, CosmosError, CosmosRuntime, CosmosStatus, PartitionKey, Query,
@@ -34,6 +37,7 @@ pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 /// One `cosmolabe serve` process, in memory, ended with its case.
 pub struct Server {
     child: Child,
+    complaints: Option<JoinHandle<Vec<String>>>,
     /// Where it listens.
     pub endpoint: String,
 }
@@ -45,13 +49,16 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--in-memory"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{}: {error}; set COSMOLABE_BIN", binary().display()));
         let output = child.stdout.take().expect("standard output is piped");
         let endpoint = BufReader::new(output).lines().map_while(Result::ok).find_map(ready);
         let endpoint = endpoint.expect("the server says that it is ready");
-        Server { child, endpoint }
+        let log = BufReader::new(child.stderr.take().expect("standard error is piped"));
+        let complaints =
+            std::thread::spawn(|| log.lines().map_while(Result::ok).filter(loud).collect());
+        Server { child, complaints: Some(complaints), endpoint }
     }
 
     /// A client with a key.
@@ -68,7 +75,18 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.child.kill().expect("the server is ours to end");
         self.child.wait().expect("an ended process can be waited for");
+        let complaints = self.complaints.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            let complaints = complaints.expect("is taken here").expect("reading does not panic");
+            assert!(complaints.is_empty(), "the server logged {complaints:#?}");
+        }
     }
+}
+
+// What a healthy run does not log.
+fn loud(line: &String) -> bool {
+    let warned = line.contains("\"level\":\"WARN\"") || line.contains("\"level\":\"ERROR\"");
+    warned || line.contains("panicked at")
 }
 
 fn binary() -> PathBuf {

@@ -62,7 +62,8 @@ case!(from_the_beginning_in_order_of_change, async {
     let found = drain(&mut feed).await?;
     assert_eq!(ids(&found), ["c", "a"]);
     assert_eq!(found[1].current().unwrap()["v"], 2);
-    let lsns: Vec<i64> = found.iter().map(|one| one.metadata().unwrap().lsn().unwrap().value()).collect();
+    let lsns: Vec<i64> =
+        found.iter().map(|one| one.metadata().unwrap().lsn().unwrap().value()).collect();
     assert!(lsns.is_sorted());
     Ok(())
 });

@@ -17,7 +17,8 @@ use crate::case;
 case!(item_is_created_read_replaced_and_deleted, async {
     let lab = Lab::start().await;
     let container = lab.container().await;
-    let created = container.create_item("p", "a", json!({"id": "a", "pk": "p", "v": 1}), None).await?;
+    let created =
+        container.create_item("p", "a", json!({"id": "a", "pk": "p", "v": 1}), None).await?;
     assert_eq!(code(created.status()).0, 201);
     assert!(created.headers().request_charge().is_some_and(|charge| charge.value() > 0.0));
     assert!(created.headers().session_token().is_some());
@@ -34,9 +35,11 @@ case!(item_is_created_read_replaced_and_deleted, async {
 case!(upsert_creates_then_replaces, async {
     let lab = Lab::start().await;
     let container = lab.container().await;
-    let first = container.upsert_item("p", "a", json!({"id": "a", "pk": "p", "w": 1}), None).await?;
+    let first =
+        container.upsert_item("p", "a", json!({"id": "a", "pk": "p", "w": 1}), None).await?;
     assert_eq!(code(first.status()).0, 201);
-    let second = container.upsert_item("p", "a", json!({"id": "a", "pk": "p", "v": 1}), None).await?;
+    let second =
+        container.upsert_item("p", "a", json!({"id": "a", "pk": "p", "v": 1}), None).await?;
     assert_eq!(code(second.status()).0, 200);
     assert!(read(&container, "p", "a").await?.get("w").is_none());
     Ok(())

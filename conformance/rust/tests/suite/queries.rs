@@ -30,7 +30,8 @@ case!(query_within_a_key, async {
     let lab = Lab::start().await;
     let container = filled(&lab).await?;
     let scope = FeedScope::partition("p3");
-    let found: Vec<u64> = rows(&container, "SELECT VALUE c.n FROM c ORDER BY c.n DESC", scope).await?;
+    let found: Vec<u64> =
+        rows(&container, "SELECT VALUE c.n FROM c ORDER BY c.n DESC", scope).await?;
     assert_eq!(found, [23, 13, 3]);
     Ok(())
 });
@@ -61,8 +62,12 @@ case!(order_is_merged_by_the_client, async {
     let up: Vec<u64> = everywhere(&container, "SELECT VALUE c.n FROM c ORDER BY c.n").await?;
     assert_eq!(up, (0..30).collect::<Vec<_>>());
     let down: Vec<Value> = everywhere(&container, "SELECT * FROM c ORDER BY c.n DESC").await?;
-    assert_eq!(down.iter().map(|item| item["n"].as_u64().unwrap()).collect::<Vec<_>>(), (0..30).rev().collect::<Vec<_>>());
-    let ties: Vec<Value> = everywhere(&container, "SELECT c.n, c.tie FROM c ORDER BY c.tie").await?;
+    assert_eq!(
+        down.iter().map(|item| item["n"].as_u64().unwrap()).collect::<Vec<_>>(),
+        (0..30).rev().collect::<Vec<_>>()
+    );
+    let ties: Vec<Value> =
+        everywhere(&container, "SELECT c.n, c.tie FROM c ORDER BY c.tie").await?;
     let order: Vec<u64> = ties.iter().map(|row| row["tie"].as_u64().unwrap()).collect();
     assert_eq!(order, (0..30).map(|n| n / 10).collect::<Vec<_>>());
     Ok(())
@@ -71,7 +76,8 @@ case!(order_is_merged_by_the_client, async {
 case!(top_offset_and_distinct, async {
     let lab = Lab::start().await;
     let container = filled(&lab).await?;
-    let top: Vec<u64> = everywhere(&container, "SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC").await?;
+    let top: Vec<u64> =
+        everywhere(&container, "SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n DESC").await?;
     assert_eq!(top, [29, 28, 27]);
     let page: Vec<u64> =
         everywhere(&container, "SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 10 LIMIT 2").await?;
@@ -143,7 +149,8 @@ case!(feed_ranges_share_the_items, async {
     assert_eq!(ranges.len(), 3);
     let mut seen = Vec::new();
     for range in ranges {
-        let share: Vec<u64> = rows(&container, "SELECT VALUE c.n FROM c", FeedScope::range(range)).await?;
+        let share: Vec<u64> =
+            rows(&container, "SELECT VALUE c.n FROM c", FeedScope::range(range)).await?;
         assert!(!share.is_empty());
         seen.extend(share);
     }
@@ -156,7 +163,9 @@ case!(feed_ranges_share_the_items, async {
 case!(prefixes_of_a_hierarchical_key, async {
     let lab = Lab::start().await;
     let container = lab.hierarchical(("/t", "/u", "/s")).await;
-    for (n, (t, u, s)) in [("a", "x", 1), ("a", "x", 2), ("a", "y", 1), ("b", "x", 1)].into_iter().enumerate() {
+    for (n, (t, u, s)) in
+        [("a", "x", 1), ("a", "x", 2), ("a", "y", 1), ("b", "x", 1)].into_iter().enumerate()
+    {
         let id = n.to_string();
         let item = json!({"id": id, "n": n, "t": t, "u": u, "s": s});
         container.create_item((t, u, s), &id, item, None).await?;

@@ -101,8 +101,7 @@ case!(recreated_container_is_a_new_one, async {
 
 case!(manual_throughput_is_read_and_replaced, async {
     let lab = Lab::start().await;
-    let container =
-        lab.make(ContainerProperties::new("c", "/pk".into()), Some(500)).await;
+    let container = lab.make(ContainerProperties::new("c", "/pk".into()), Some(500)).await;
     let read = container.read_throughput(None).await?.expect("has an offer");
     assert_eq!(read.throughput(), Some(500));
     let replaced = container
@@ -136,7 +135,9 @@ case!(autoscale_throughput_is_read_and_replaced, async {
 
 case!(impossible_throughput_is_refused, async {
     let lab = Lab::start().await;
-    for throughput in [ThroughputProperties::manual(450), ThroughputProperties::autoscale(1500, None)] {
+    for throughput in
+        [ThroughputProperties::manual(450), ThroughputProperties::autoscale(1500, None)]
+    {
         let properties = ContainerProperties::new("c", "/pk".into());
         let options = CreateContainerOptions::default().with_throughput(throughput);
         assert_eq!(failure(lab.database.create_container(properties, Some(options)).await), 400);
