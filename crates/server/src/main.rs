@@ -1,1 +1,79 @@
-fn main() {}
+//! The binary `cosmolabe`: flags, configuration, logging, signals, wiring.
+//!
+//! **Only this crate knows which store runs, and only it reads files, flags and the environment.**
+//!
+//! LAYOUT     `cli` (flags), `config` (what they come to), `log`, `database` (opening and closing),
+//!            `serve`, `transfer` with `import` and `lines` (NDJSON), `maintain` with `requests`
+//!            (backup, restore, verify), `progress`.
+//!
+//! Exit codes: 0 done, 1 failed, 2 wrong usage.
+
+mod cli;
+mod config;
+mod database;
+mod import;
+mod lines;
+mod log;
+mod maintain;
+mod progress;
+mod requests;
+mod serve;
+mod transfer;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::cli::{Cli, Command};
+use crate::config::{ServeConfig, Usage};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    match run(Cli::read().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cosmolabe: {error:#}");
+            ExitCode::from(if error.chain().any(|cause| cause.is::<Usage>()) { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Serve(flags) => {
+            let flags = flags.with_file()?;
+            log::start(flags.log.as_deref(), "info")?;
+            serve::serve(ServeConfig::of(flags)?)
+        }
+        Command::Import(mut flags) => {
+            flags.data = started(flags.data)?;
+            transfer::import(&flags)
+        }
+        Command::Export(mut flags) => {
+            flags.data = started(flags.data)?;
+            transfer::export(&flags)
+        }
+        Command::Backup(mut flags) => {
+            flags.data = started(flags.data)?;
+            maintain::backup(&flags)
+        }
+        Command::Restore(mut flags) => {
+            flags.data = started(flags.data)?;
+            maintain::restore(&flags)
+        }
+        Command::Verify(data) => maintain::verify(&started(data)?),
+        Command::Completions { shell } => {
+            Cli::complete(shell);
+            Ok(())
+        }
+    }
+}
+
+/// Completes the flags of a command that is not the server, and starts logging for it.
+fn started(data: cli::DataFlags) -> Result<cli::DataFlags> {
+    let data = data.with_file()?;
+    log::start(data.log.as_deref(), "warn")?;
+    Ok(data)
+}

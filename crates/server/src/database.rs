@@ -1,0 +1,107 @@
+//! A store with an engine on it, opened for a command and closed in an orderly way.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use engine::{Engine, Options};
+use store::{Durability, Store};
+use store_fjall::FjallStore;
+use store_memory::MemoryStore;
+
+use crate::config::Place;
+
+/// Files of a data directory that we look at from outside; `store_fjall` owns them.
+const LOCK: &str = "LOCK";
+const FORMAT: &str = "FORMAT";
+
+/// Memory for caches of commands that read or write everything once.
+const COMMAND_CACHE_BYTES: u64 = 64 << 20;
+
+/// An open database.
+pub struct Database {
+    /// What to call.
+    pub engine: Arc<Engine>,
+    /// To be closed; memory needs no closing.
+    store: Option<Arc<FjallStore>>,
+}
+
+impl Database {
+    /// Opens a database for serving; one that does not exist is made.
+    ///
+    /// Half of the cache holds items as they are served, the other half the blocks they and the
+    /// index are read from: which of the two is short depends on the load.
+    pub fn open(place: &Place, durability: Durability, cache_bytes: u64) -> Result<Database> {
+        Database::with(place, durability, cache_bytes, true)
+    }
+
+    /// Opens a database for a command; one that does not exist is made. No background work runs.
+    pub fn for_command(directory: &Path) -> Result<Database> {
+        let place = Place::Directory(directory.to_owned());
+        Database::with(&place, Durability::Sync, COMMAND_CACHE_BYTES, false)
+    }
+
+    /// Opens a database for a command; it must exist.
+    pub fn existing(directory: &Path) -> Result<Database> {
+        require_database(directory)?;
+        Database::for_command(directory)
+    }
+
+    fn with(
+        place: &Place,
+        durability: Durability,
+        cache_bytes: u64,
+        is_background: bool,
+    ) -> Result<Database> {
+        let (store, closable): (Arc<dyn Store>, _) = match place {
+            Place::Memory => (Arc::new(MemoryStore::new()), None),
+            Place::Directory(path) => {
+                let store = Arc::new(open_store(path, durability, cache_bytes / 2)?);
+                (store.clone(), Some(store))
+            }
+        };
+        let options = Options { is_background, ..Options::new(cache_bytes / 2) };
+        let engine = Engine::open(store, options).with_context(|| format!("data in {place}"))?;
+        Ok(Database { engine: Arc::new(engine), store: closable })
+    }
+
+    /// Stops background work, writes everything to disk and leaves the directory clean.
+    pub fn close(self) -> Result<()> {
+        drop(self.engine);
+        match self.store {
+            Some(store) => store.close().context("the data could not be closed in an orderly way"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Opens the store in a directory. Its errors are sentences that say what to do.
+pub fn open_store(
+    path: &Path,
+    durability: Durability,
+    cache_bytes: u64,
+) -> store::Result<FjallStore> {
+    let options =
+        store_fjall::Options { durability, cache_bytes, ..store_fjall::Options::default() };
+    FjallStore::open(path, options)
+}
+
+/// Refuses a directory that holds nothing yet, rather than making an empty database of it.
+pub fn require_database(directory: &Path) -> Result<()> {
+    match directory.join(FORMAT).exists() {
+        true => Ok(()),
+        false => bail!(
+            "{} holds no database. Name the directory of one with --data-dir.",
+            directory.display()
+        ),
+    }
+}
+
+/// Whether a process has the directory open. Looking takes the lock for a moment.
+pub fn is_in_use(directory: &Path) -> bool {
+    let Ok(lock) = File::options().write(true).open(directory.join(LOCK)) else {
+        return false;
+    };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
