@@ -158,23 +158,21 @@ impl Authenticator {
         let length = LENIENT.decode_slice(signature, &mut decoded).map_err(|_| malformed())?;
         let signature = &decoded[..length];
         let dates = Dates::of(claim.headers);
-        for link in claim.links() {
-            for (date1, date2) in dates.forms() {
-                if let Some(access) = self.find_key(claim, link, date1, date2, signature) {
-                    self.check_date(&dates, claim.now_secs)?;
-                    return Ok(access);
-                }
-            }
-        }
-        Err(wrong_signature(claim, &dates))
+        let by_link =
+            |link: &str| dates.forms().find_map(|form| self.find_key(claim, link, form, signature));
+        // A client signs the name, or the resource id of the same.
+        let access = by_link(&claim.signed.link)
+            .or_else(|| by_link(&claim.signed.rid()?))
+            .ok_or_else(|| wrong_signature(claim, &dates))?;
+        self.check_date(&dates, claim.now_secs)?;
+        Ok(access)
     }
 
     fn find_key(
         &self,
         claim: &Claim<'_>,
         link: &str,
-        date1: &[u8],
-        date2: &[u8],
+        (date1, date2): (&[u8], &[u8]),
         signature: &[u8],
     ) -> Option<Access> {
         let mut verb = [0; 16];
@@ -214,13 +212,6 @@ impl Authenticator {
                 "The resource token has expired. Read its permission again to get a new one.",
             )),
         }
-    }
-}
-
-impl Claim<'_> {
-    /// The links a client may have signed: the name, or the resource id of the same.
-    fn links(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&*self.signed.link).chain(self.signed.rid.as_deref())
     }
 }
 

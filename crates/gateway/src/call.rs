@@ -12,6 +12,7 @@ use crate::Gateway;
 use crate::access::Access;
 use crate::error::{Failure, Result};
 use crate::headers;
+use crate::labels::Labels;
 use crate::path::Path;
 use crate::routes::Action;
 
@@ -61,9 +62,9 @@ impl<'a> Call<'a> {
     /// The container in the path, if it is still the one the client means.
     pub fn container(&self) -> Result<Arc<Container>> {
         let container = self.engine().container(self.database(), self.second())?;
-        match headers::text(self.headers, &headers::INTENDED_CONTAINER_RID) {
-            Some(sent) if sent != container.rid().to_string() => {
-                let sent = sent.to_owned();
+        match self.headers.get(&headers::INTENDED_CONTAINER_RID) {
+            Some(sent) if *sent != Labels::of(&container).rid => {
+                let sent = String::from_utf8_lossy(sent.as_bytes()).into_owned();
                 Err(Failure::at(engine::Error::ContainerRecreated { sent }, &container, 0))
             }
             _ => Ok(container),

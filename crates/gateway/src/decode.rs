@@ -38,12 +38,12 @@ pub fn parse_key(text: &str) -> Result<PartitionKey> {
 
 /// The partition key of a point operation: every level of it.
 pub fn point_key(headers: &HeaderMap, container: &Container) -> Result<PartitionKey> {
-    let sent = partition_key(headers)?;
-    let definition = container.definition();
-    let definition = &definition.partition_key;
-    match sent {
-        None if !definition.system_key => Err(Error::PartitionKeyMissing.into()),
-        sent => complete_key(container, sent.unwrap_or_default()),
+    match partition_key(headers)? {
+        Some(sent) => complete_key(container, sent),
+        None if container.definition().partition_key.system_key => {
+            complete_key(container, PartitionKey::default())
+        }
+        None => Err(Error::PartitionKeyMissing.into()),
     }
 }
 
@@ -164,6 +164,7 @@ pub fn page(headers: &HeaderMap) -> Result<PageRequest> {
         items_max: items_max(headers)?,
         continuation: continuation(headers).map(str::to_owned),
         session: session(headers)?,
+        is_scan_enabled: headers::is_true(headers, &headers::ENABLE_SCAN),
     })
 }
 
@@ -175,9 +176,12 @@ pub fn is_indexed(headers: &HeaderMap) -> Result<bool> {
     }
 }
 
-/// Reads an indexing directive, of a header or of a batch operation.
+/// Reads an indexing directive, of a header or of a batch operation. The Python SDK numbers them:
+/// default 0, exclude 1, include 2.
 pub fn indexing_directive(text: &str) -> Result<bool> {
     match text {
+        "0" | "2" => Ok(true),
+        "1" => Ok(false),
         _ if text.eq_ignore_ascii_case("exclude") => Ok(false),
         _ if text.eq_ignore_ascii_case("include") => Ok(true),
         _ if text.eq_ignore_ascii_case("default") || text.is_empty() => Ok(true),

@@ -15,6 +15,7 @@ use model::{Lsn, RequestCharge, Rid, SessionToken};
 
 use crate::error::{Error, Failure};
 use crate::headers;
+use crate::labels::{self, Labels, Position};
 use crate::percent::HeaderSafe;
 use crate::status::status_of;
 
@@ -51,8 +52,12 @@ impl Reply {
 
     /// The response with one more header.
     pub fn with(mut self, name: &'static HeaderName, value: HeaderValue) -> Reply {
-        self.headers.insert(name, value);
+        self.set(name, value);
         self
+    }
+
+    fn set(&mut self, name: &'static HeaderName, value: HeaderValue) {
+        self.headers.insert(name, value);
     }
 
     /// The response with an etag.
@@ -70,14 +75,11 @@ impl Reply {
     }
 
     /// The response to something inside a container: clients key their sessions on its paths.
-    pub fn in_container(self, container: &Container) -> Reply {
-        let path = headers::value(format_args!(
-            "dbs/{}/colls/{}",
-            HeaderSafe(container.database_name()),
-            HeaderSafe(container.name())
-        ));
-        self.with(&headers::ALT_CONTENT_PATH, path)
-            .with(&headers::CONTENT_PATH, headers::value(container.rid()))
+    pub fn in_container(mut self, container: &Container) -> Reply {
+        let labels = Labels::of(container);
+        self.set(&headers::ALT_CONTENT_PATH, labels.path);
+        self.set(&headers::CONTENT_PATH, labels.rid);
+        self
     }
 
     /// The response to something inside a database.
@@ -88,24 +90,20 @@ impl Reply {
     }
 
     /// The response of one physical partition at a position.
-    pub fn at(self, partition: u32, lsn: u64) -> Reply {
-        let token = headers::value(format_args!("{partition}:-1#{lsn}"));
-        self.at_session(token, partition, lsn)
-    }
-
-    fn at_session(self, token: HeaderValue, partition: u32, lsn: u64) -> Reply {
-        let lsn = HeaderValue::from(lsn);
-        self.with(&headers::SESSION_TOKEN, token)
-            .with(&headers::RANGE_ID, HeaderValue::from(partition))
-            .with(&headers::GLOBAL_COMMITTED_LSN, lsn.clone())
-            .with(&headers::LLSN, lsn.clone())
-            .with(&headers::LSN, lsn)
+    pub fn at(mut self, partition: u32, lsn: u64) -> Reply {
+        let position = Position::of(partition, lsn);
+        self.set(&headers::SESSION_TOKEN, position.token);
+        self.set(&headers::RANGE_ID, position.partition);
+        self.set(&headers::GLOBAL_COMMITTED_LSN, position.lsn.clone());
+        self.set(&headers::LLSN, position.lsn.clone());
+        self.set(&headers::LSN, position.lsn);
+        self
     }
 
     /// The response itself (G2).
     pub fn finish(mut self, activity: HeaderValue) -> Response<Full<Bytes>> {
         let headers = &mut self.headers;
-        headers.insert(&headers::REQUEST_CHARGE, headers::value(self.charge));
+        headers.insert(&headers::REQUEST_CHARGE, labels::charge(self.charge));
         headers.insert(&headers::ACTIVITY_ID, activity);
         headers.insert(&headers::VERSION, headers::VERSION_VALUE.clone());
         headers.insert(&headers::GATEWAY_VERSION, headers::GATEWAY_VERSION_VALUE.clone());
@@ -166,7 +164,8 @@ pub fn items(container: &Container, page: &FeedPage) -> Reply {
     let body = feed_body(container.rid(), "Documents", rows);
     Reply::json(StatusCode::OK, page.charge, body)
         .in_container(container)
-        .at_session(session(&page.session, page.partition, page.lsn), page.partition, page.lsn)
+        .at(page.partition, page.lsn)
+        .with(&headers::SESSION_TOKEN, session(&page.session, page.partition, page.lsn))
         .with(&headers::ITEM_COUNT, HeaderValue::from(page.rows.len()))
         .with_continuation(page.continuation.as_deref())
 }

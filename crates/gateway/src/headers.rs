@@ -5,7 +5,7 @@
 
 use std::fmt::{Display, Write};
 
-use bytes::{BufMut, BytesMut};
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -22,6 +22,7 @@ names! {
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
     CONSISTENCY_LEVEL = "x-ms-consistency-level";
+    ENABLE_SCAN = "x-ms-documentdb-query-enable-scan";
     END_EPK = "x-ms-end-epk";
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     INDEXING_DIRECTIVE = "x-ms-indexing-directive";
@@ -44,6 +45,7 @@ names! {
     PREFER = "prefer";
     PRE_TRIGGER_INCLUDE = "x-ms-documentdb-pre-trigger-include";
     READ_KEY_TYPE = "x-ms-read-key-type";
+    SUPPORTED_QUERY_FEATURES = "x-ms-cosmos-supported-query-features";
     START_EPK = "x-ms-start-epk";
     WIRE_FORMAT_VERSION = "x-ms-cosmos-changefeed-wire-format-version";
     X_FORWARDED_HOST = "x-forwarded-host";
@@ -102,19 +104,33 @@ pub fn is_true(headers: &HeaderMap, name: &HeaderName) -> bool {
 /// The header value of a short text. Bytes that no header may hold become `?`; callers escape
 /// what has to survive.
 pub fn value(text: impl Display) -> HeaderValue {
-    let mut bytes = BytesMut::with_capacity(32);
-    // Writing to memory cannot fail.
-    let _ = write!(bytes, "{text}");
-    HeaderValue::from_maybe_shared(bytes.freeze()).unwrap_or(HeaderValue::from_static("?"))
+    let mut short = Short { bytes: [0; 64], length: 0 };
+    let value = match write!(short, "{text}") {
+        Ok(()) => HeaderValue::from_bytes(&short.bytes[..short.length]),
+        Err(_) => HeaderValue::from_maybe_shared(Bytes::from(text.to_string())),
+    };
+    value.unwrap_or(HeaderValue::from_static("?"))
+}
+
+/// A few bytes on the stack: most values are short, and then need one allocation of their size.
+struct Short {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl Write for Short {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let end = self.length + text.len();
+        let free = self.bytes.get_mut(self.length..end).ok_or(std::fmt::Error)?;
+        free.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
 }
 
 /// An etag with the quotes it has on the wire.
 pub fn etag(etag: &str) -> HeaderValue {
-    let mut bytes = BytesMut::with_capacity(etag.len() + 2);
-    bytes.put_u8(b'"');
-    bytes.put_slice(etag.as_bytes());
-    bytes.put_u8(b'"');
-    HeaderValue::from_maybe_shared(bytes.freeze()).unwrap_or(HeaderValue::from_static("\"\""))
+    value(format_args!("\"{etag}\""))
 }
 
 #[cfg(test)]
@@ -138,6 +154,8 @@ mod tests {
 
     #[test]
     fn values_cannot_break_a_header() {
+        let long = "x".repeat(65);
+        assert_eq!(value(&long), long.as_str());
         assert_eq!(value("a\r\nb"), HeaderValue::from_static("?"));
         assert_eq!(value(12), HeaderValue::from_static("12"));
     }

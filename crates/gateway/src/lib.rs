@@ -29,6 +29,7 @@ mod decode;
 mod encode;
 mod error;
 mod headers;
+mod labels;
 mod metrics;
 mod path;
 mod percent;

@@ -41,27 +41,43 @@ pub struct Signed<'a> {
     pub resource_type: &'a str,
     /// The link to the resource, or to the owner of the feed.
     pub link: Cow<'a, str>,
+    /// The last name in the link.
+    name: &'a str,
+}
+
+impl Signed<'_> {
     /// The resource id of the same, lower-cased, if its name has the form of one.
-    pub rid: Option<String>,
+    pub fn rid(&self) -> Option<String> {
+        Rid::parse(self.name).map(|_| self.name.to_ascii_lowercase())
+    }
 }
 
 impl<'a> Path<'a> {
     /// Takes a request target apart. Refused: text that is not UTF-8, more than eight segments.
     pub fn parse(uri: &'a Uri) -> Result<Path<'a>> {
-        let full = uri.path_and_query().map_or("", |both| both.as_str());
         let bare = uri.path().trim_matches('/');
-        let is_feed = bare.split('/').count() % 2 == 1;
-        let raw = if is_feed { bare } else { full.trim_matches('/') };
-        if raw.contains('%') { Path::decode(raw) } else { Path::split(raw) }
+        let raw = match uri.query() {
+            None => bare,
+            Some(_) if bare.split('/').count() % 2 == 1 => bare,
+            Some(_) => {
+                let full = uri.path_and_query().map_or("", |both| both.as_str());
+                full.trim_matches('/')
+            }
+        };
+        if raw.as_bytes().contains(&b'%') { Path::decode(raw) } else { Path::split(raw) }
     }
 
     fn split(raw: &'a str) -> Result<Path<'a>> {
         let mut path = Path { text: Cow::Borrowed(raw), bounds: Default::default(), count: 0 };
-        let mut start = 0;
-        for segment in raw.split('/').filter(|_| !raw.is_empty()) {
-            path.push(start..start + segment.len())?;
-            start += segment.len() + 1;
+        if raw.is_empty() {
+            return Ok(path);
         }
+        let mut start = 0;
+        for (at, _) in raw.bytes().enumerate().filter(|&(_, byte)| byte == b'/') {
+            path.push(start..at)?;
+            start = at + 1;
+        }
+        path.push(start..raw.len())?;
         Ok(path)
     }
 
@@ -118,22 +134,21 @@ impl<'a> Path<'a> {
     pub fn signed(&self) -> Signed<'_> {
         if self.count == 2 && self.segment(0) == "offers" {
             let link = Cow::Owned(self.segment(1).to_ascii_lowercase());
-            return Signed { resource_type: "offers", link, rid: None };
+            return Signed { resource_type: "offers", link, name: "" };
         }
         if self.count == 6 && self.segment(4) == "operations" {
             return self.signed_as("colls", 4);
         }
         match self.count {
-            0 => Signed { resource_type: "", link: Cow::Borrowed(""), rid: None },
+            0 => Signed { resource_type: "", link: Cow::Borrowed(""), name: "" },
             n if n % 2 == 0 => self.signed_as(self.segment(n - 2), n),
             n => self.signed_as(self.segment(n - 1), n - 1),
         }
     }
 
     fn signed_as<'s>(&'s self, resource_type: &'s str, count: usize) -> Signed<'s> {
-        let last = if count == 0 { "" } else { self.segment(count - 1) };
-        let rid = Rid::parse(last).map(|_| last.to_ascii_lowercase());
-        Signed { resource_type, link: Cow::Borrowed(self.up_to(count)), rid }
+        let name = if count == 0 { "" } else { self.segment(count - 1) };
+        Signed { resource_type, link: Cow::Borrowed(self.up_to(count)), name }
     }
 }
 
@@ -155,7 +170,8 @@ mod tests {
         let uri = uri(text);
         let path = Path::parse(&uri).unwrap();
         let signed = path.signed();
-        (signed.resource_type.to_owned(), signed.link.into_owned(), signed.rid)
+        let rid = signed.rid();
+        (signed.resource_type.to_owned(), signed.link.into_owned(), rid)
     }
 
     #[test]

@@ -5,24 +5,21 @@ use std::fmt::{self, Write};
 
 /// Decodes `%XX`. A `%` without two hex digits behind it stands for itself, as URL parsers have it.
 pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
-    let Some(first) = text.iter().position(|&byte| byte == b'%') else {
-        return Cow::Borrowed(text);
-    };
+    let is_escape = |&byte: &u8| byte == b'%';
+    let Some(mut at) = text.iter().position(is_escape) else { return Cow::Borrowed(text) };
     let mut out = Vec::with_capacity(text.len());
-    out.extend_from_slice(&text[..first]);
-    let mut rest = &text[first..];
-    while let Some((&byte, tail)) = rest.split_first() {
-        match escaped(rest) {
-            Some(decoded) => {
-                out.push(decoded);
-                rest = &rest[3..];
-            }
-            None => {
-                out.push(byte);
-                rest = tail;
-            }
+    let mut rest = text;
+    loop {
+        out.extend_from_slice(&rest[..at]);
+        let (byte, taken) = escaped(&rest[at..]).map_or((b'%', 1), |byte| (byte, 3));
+        out.push(byte);
+        rest = &rest[at + taken..];
+        match rest.iter().position(is_escape) {
+            Some(next) => at = next,
+            None => break,
         }
     }
+    out.extend_from_slice(rest);
     Cow::Owned(out)
 }
 

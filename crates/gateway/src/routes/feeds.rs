@@ -45,9 +45,11 @@ pub async fn query(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
 pub async fn plan(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let container = call.container()?;
     let query = decode::query(body)?;
+    let features = headers::text(call.headers, &headers::SUPPORTED_QUERY_FEATURES);
+    let features = features.map(str::to_owned);
     let source = container.clone();
     let plan = call
-        .blocking(move |engine, _| engine.query_plan(&source, &query))
+        .blocking(move |engine, _| engine.query_plan(&source, &query, features.as_deref()))
         .await
         .map_err(|failure| failure.within(&container, 0))?;
     Ok(Reply::json(StatusCode::OK, engine::charge::METADATA, plan)

@@ -218,7 +218,7 @@ fn signed(path: &str) -> (String, String) {
         [.., operations, _] if operations == "operations" => {
             ("colls".to_owned(), segments[..at - 2].join("/"))
         }
-        _ if at % 2 == 0 => (segments[at - 2].clone(), segments.join("/")),
+        _ if at.is_multiple_of(2) => (segments[at - 2].clone(), segments.join("/")),
         _ => (segments[at - 1].clone(), segments[..at - 1].join("/")),
     }
 }
