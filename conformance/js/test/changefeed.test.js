@@ -175,6 +175,18 @@ test("an item changed often appears once, at its newest", async () => {
   assert.deepEqual([found[0].v, found[0].extra], [4, "whole item"]);
 });
 
+test("a page is cut at four megabytes, and nothing is lost", async () => {
+  const container = await t.container();
+  const text = "x".repeat(900_000);
+  for (let n = 0; n < 8; n++) await container.items.create({ id: `i${n}`, pk: "p", text });
+  const iterator = feed(container, ChangeFeedStartFrom.Beginning(), 100);
+  const first = await iterator.readNext();
+  assert.ok(first.result.length < 8, `${first.result.length} items in a page`);
+  const { found } = await drain(iterator);
+  const names = Array.from({ length: 8 }, (_, n) => `i${n}`);
+  assert.deepEqual([...ids(first.result), ...ids(found)], names);
+});
+
 test("a token does not survive the container it came from", async () => {
   const container = await t.container();
   await create(container, "p", "a");
