@@ -13,6 +13,7 @@ use bytes::Bytes;
 use item::Item;
 use model::container::DefaultTtl;
 use model::partition_key::PartitionKey;
+use storage::change_log::{self, Bound};
 use storage::keys;
 use storage::scan::PartitionReader;
 use storage::shape::{Partition, partition_key_of};
@@ -369,7 +370,8 @@ fn forget_versions(core: &Core, container: &Container) -> Result<bool> {
     let view = core.store.view();
     let mut is_left = false;
     for partition in &container.layout.partitions {
-        let run = storage::change_log::read_versions(&view, partition, 0, STEP)?;
+        let bound = Bound { rows_max: STEP, bytes_max: 8 << 20 };
+        let run = change_log::read_versions(&view, partition, 0, bound)?;
         let old = run.entries.iter().take_while(|(_, version)| u64::from(version.ts) < oldest);
         let Some(through) = old.map(|(lsn, _)| *lsn).last() else { continue };
         let range = partition.place.log_range(b'v', 0, through);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use item::Item;
 use model::partition_key::PartitionKey;
 use model::{Lsn, SessionToken, limits};
-use storage::change_log::{self, Run, StoredVersion};
+use storage::change_log::{self, Bound, Run, StoredVersion};
 use storage::keys::locality_bounds;
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Partition};
@@ -180,6 +180,24 @@ struct Changes {
     positions: Positions,
 }
 
+impl Changes {
+    fn bytes_left(&self) -> usize {
+        limits::PAGE_BYTES_MAX.saturating_sub(self.bytes)
+    }
+
+    /// Whether rows of these sizes have room. On an empty page anything has: a transaction is never
+    /// split, however large.
+    fn fits(&self, sizes: impl Iterator<Item = usize>) -> bool {
+        self.rows.is_empty() || sizes.sum::<usize>() <= self.bytes_left()
+    }
+
+    fn push(&mut self, size: usize, row: Bytes) {
+        self.sizes.push(size);
+        self.bytes += size;
+        self.rows.push(row);
+    }
+}
+
 impl<'a> Walk<'a> {
     fn partition(&self, number: u16) -> &'a Partition {
         &self.container.layout.partitions[usize::from(number)]
@@ -256,12 +274,12 @@ impl<'a> Walk<'a> {
         for at in 0..changes.positions.0.len() {
             loop {
                 let room = items_max.saturating_sub(changes.rows.len());
-                let is_full = changes.bytes >= limits::PAGE_BYTES_MAX;
-                if room == 0 || is_full || ctx.deadline().is_over() {
+                let is_full = room == 0 || changes.bytes_left() == 0;
+                if is_full || ctx.deadline().is_over() {
                     return Ok(changes);
                 }
                 let (number, after) = changes.positions.0[at];
-                let (through, is_end) = match request.mode {
+                let run = match request.mode {
                     ChangeFeedMode::LatestVersion => {
                         self.latest(number, after, room, since, request.is_enveloped, &mut changes)?
                     }
@@ -269,6 +287,7 @@ impl<'a> Walk<'a> {
                         self.versions(number, after, room, &mut changes)?
                     }
                 };
+                let Some((through, is_end)) = run else { return Ok(changes) };
                 changes.positions.0[at].1 = through;
                 if is_end {
                     break;
@@ -278,6 +297,8 @@ impl<'a> Walk<'a> {
         Ok(changes)
     }
 
+    /// Adds the next run of one partition: how far it goes and whether that is the end; `None` if
+    /// the page has no room for it.
     fn latest(
         &self,
         number: u16,
@@ -286,21 +307,23 @@ impl<'a> Walk<'a> {
         since: Option<u64>,
         is_enveloped: bool,
         changes: &mut Changes,
-    ) -> Result<(u64, bool)> {
+    ) -> Result<Option<(u64, bool)>> {
         let reader = self.reader(number);
         let rows_max = if self.selection.is_whole() { room } else { room.max(ROWS) };
-        let run = change_log::read_latest(self.view, self.partition(number), after, rows_max)?;
+        let bound = Bound { rows_max, bytes_max: changes.bytes_left() };
+        let run = change_log::read_latest(self.view, self.partition(number), after, bound)?;
         let whole = fitting(&run, room, |item| {
             reader.is_visible(item)
                 && since.is_none_or(|ts| u64::from(item.ts()) >= ts)
                 && (self.selection.is_whole() || self.is_selected(reader.key_of(item)))
         });
-        for (lsn, item) in whole.chosen {
-            changes.sizes.push(item.text_len());
-            changes.bytes += item.text_len();
-            changes.rows.push(change_text(lsn, item, is_enveloped));
+        if !changes.fits(whole.chosen.iter().map(|(_, item)| item.text_len())) {
+            return Ok(None);
         }
-        Ok((whole.through, whole.is_end))
+        for (lsn, item) in whole.chosen {
+            changes.push(item.text_len(), change_text(lsn, item, is_enveloped));
+        }
+        Ok(Some((whole.through, whole.is_end)))
     }
 
     fn versions(
@@ -309,7 +332,7 @@ impl<'a> Walk<'a> {
         after: u64,
         room: usize,
         changes: &mut Changes,
-    ) -> Result<(u64, bool)> {
+    ) -> Result<Option<(u64, bool)>> {
         let partition = self.partition(number);
         let horizon = self.view.reader().get(Space::Meta, &partition.place.version_horizon())?;
         let horizon = horizon.and_then(|v| Some(u64::from_le_bytes(v[..].try_into().ok()?)));
@@ -319,16 +342,18 @@ impl<'a> Walk<'a> {
                     .into(),
             ));
         }
-        let run = change_log::read_versions(self.view, partition, after, room.max(64))?;
+        let bound = Bound { rows_max: room.max(64), bytes_max: changes.bytes_left() };
+        let run = change_log::read_versions(self.view, partition, after, bound)?;
         let whole = fitting(&run, room, |version: &StoredVersion| {
             self.selection.is_whole() || self.is_selected(version.key())
         });
-        for (_, version) in whole.chosen {
-            changes.sizes.push(version.json.len());
-            changes.bytes += version.json.len();
-            changes.rows.push(version.json.clone());
+        if !changes.fits(whole.chosen.iter().map(|(_, version)| version.json.len())) {
+            return Ok(None);
         }
-        Ok((whole.through, whole.is_end))
+        for (_, version) in whole.chosen {
+            changes.push(version.json.len(), version.json.clone());
+        }
+        Ok(Some((whole.through, whole.is_end)))
     }
 
     /// Where each partition of the selection starts.

@@ -240,3 +240,31 @@ fn all_versions_and_deletes_are_kept_within_the_retention() {
         db.verify();
     });
 }
+
+#[test]
+fn a_page_of_changes_is_cut_at_its_largest_size() {
+    let db = Db::memory();
+    let c = db.container(json!({"changeFeedPolicy": {"retentionDuration": 10}}));
+    let large = "x".repeat(1_500_000);
+    let mut versions = request(ChangeFeedStart::Now, 100);
+    versions.mode = ChangeFeedMode::AllVersionsAndDeletes;
+    let now = db.engine.change_feed(&db.ctx(), &c, &Scope::Container, &versions).unwrap();
+    for n in 0..8 {
+        db.create(&c, json!({"id": n.to_string(), "pk": n, "large": large})).unwrap();
+    }
+    versions.start = ChangeFeedStart::Etag(now.etag);
+    for mut next in [request(ChangeFeedStart::Beginning, 100), versions] {
+        let mut count = 0;
+        loop {
+            let page = db.engine.change_feed(&db.ctx(), &c, &Scope::Container, &next).unwrap();
+            let bytes: usize = page.rows.iter().map(|row| row.len()).sum();
+            assert!(bytes < 4 << 20, "{bytes} bytes in a page");
+            count += page.rows.len();
+            if page.rows.is_empty() {
+                break;
+            }
+            next.start = ChangeFeedStart::Etag(page.etag);
+        }
+        assert_eq!(count, 8);
+    }
+}

@@ -148,17 +148,26 @@ pub struct Run<T> {
     pub is_end: bool,
 }
 
-/// The newest versions of the items changed behind `after`, at least one transaction and about
-/// `rows_max` items.
+/// How much of a log to read at once. At least one transaction is returned, and only whole ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// About so many entries.
+    pub rows_max: usize,
+    /// About so many bytes.
+    pub bytes_max: usize,
+}
+
+/// The newest versions of the items changed behind `after`.
 pub fn read_latest(
     view: &View,
     partition: &Partition,
     after: u64,
-    rows_max: usize,
+    bound: Bound,
 ) -> Result<Run<Item>> {
-    let run = read(view, partition, b'f', after, rows_max)?;
+    let run = read(view, partition, b'f', after, bound)?;
     let reader = view.reader();
-    let mut entries = Vec::with_capacity(run.entries.len());
+    let mut entries: Vec<(u64, Item)> = Vec::with_capacity(run.entries.len());
+    let mut bytes_read = 0;
     for (lsn, (key, value)) in run.entries {
         let ordinal = keys::ordinal_of(&value)
             .ok_or_else(|| Error::corrupt(Space::Log, &key, "not an ordinal"))?;
@@ -168,6 +177,12 @@ pub fn read_latest(
             bytes.ok_or_else(|| Error::corrupt(Space::Log, &key, "the entry has no item"))?;
         let item =
             Item::from_bytes(bytes).map_err(|e| Error::corrupt(Space::Item, &item_key, e))?;
+        bytes_read += item.text_len();
+        let whole = entries.partition_point(|(earlier, _)| *earlier < lsn);
+        if bytes_read > bound.bytes_max && whole > 0 {
+            entries.truncate(whole);
+            return Ok(Run { entries, through: lsn - 1, is_end: false }); // C4
+        }
         entries.push((lsn, item));
     }
     Ok(Run { entries, through: run.through, is_end: run.is_end })
@@ -178,9 +193,9 @@ pub fn read_versions(
     view: &View,
     partition: &Partition,
     after: u64,
-    rows_max: usize,
+    bound: Bound,
 ) -> Result<Run<StoredVersion>> {
-    let run = read(view, partition, b'v', after, rows_max)?;
+    let run = read(view, partition, b'v', after, bound)?;
     let decode = |(lsn, (key, value)): (u64, (Bytes, Bytes))| {
         decode_version(&key, &value).map(|version| (lsn, version))
     };
@@ -193,17 +208,18 @@ fn read(
     partition: &Partition,
     tag: u8,
     after: u64,
-    rows_max: usize,
+    bound: Bound,
 ) -> Result<Run<(Bytes, Bytes)>> {
     let last = view.position(partition.log);
     if after >= last {
         return Ok(Run { entries: Vec::new(), through: after, is_end: true });
     }
     // One row more than asked for tells whether the last transaction is complete.
-    let mut wanted = rows_max.saturating_add(1);
+    let mut wanted = bound.rows_max.saturating_add(1);
+    let mut bytes_max = bound.bytes_max;
     loop {
         let range = partition.place.log_range(tag, after, last);
-        let options = ScanOptions { rows_max: wanted, ..ScanOptions::default() };
+        let options = ScanOptions { rows_max: wanted, bytes_max, ..ScanOptions::default() };
         let page = view.reader().scan(Space::Log, &range, options)?;
         let mut entries = Vec::with_capacity(page.rows.len());
         for row in page.rows {
@@ -220,6 +236,8 @@ fn read(
             entries.truncate(whole);
             return Ok(Run { entries, through: cut - 1, is_end: false });
         }
-        wanted = wanted.saturating_mul(2); // One transaction larger than the page: read all of it.
+        // One transaction larger than the page: read all of it.
+        wanted = wanted.saturating_mul(2);
+        bytes_max = bytes_max.saturating_mul(2);
     }
 }
