@@ -1,5 +1,6 @@
 """Starts the server under test and ends it. COSMOLABE_BIN names the binary."""
 
+import atexit
 import os
 import queue
 import re
@@ -30,6 +31,7 @@ class Server:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        atexit.register(self.kill)  # a run that ends early leaves no server behind
         self._log = []
         self._lines = queue.Queue()
         threading.Thread(target=self._follow_log, daemon=True).start()

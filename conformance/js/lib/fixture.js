@@ -100,6 +100,17 @@ export async function until(what, ask, { withinMs = 10_000, everyMs = 50 } = {})
   }
 }
 
+/** Numbers in [0, 1) that a seed repeats. */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
 export async function all(iterator) {
   return (await iterator.fetchAll()).resources;
 }

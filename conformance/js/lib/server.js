@@ -47,6 +47,10 @@ class Server {
     this.#child = child;
     this.#exited = once(child, "exit").then(([code, signal]) => ({ code, signal }));
     child.stderr.setEncoding("utf8").on("data", (text) => (this.#log += text));
+    // A run that ends early leaves no server behind.
+    const end = () => child.kill("SIGKILL");
+    process.once("exit", end);
+    child.once("exit", () => process.removeListener("exit", end));
   }
 
   async ready() {

@@ -16,7 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { ChangeFeedMode, ChangeFeedStartFrom, CosmosClient } from "@azure/cosmos";
 
-import { test, until } from "../lib/fixture.js";
+import { random, test, until } from "../lib/fixture.js";
 import { KEY, startServer } from "../lib/server.js";
 
 const DURATION_MS = process.env.COSMOLABE_LONG === "1" ? 60_000 : 20_000;
@@ -94,16 +94,6 @@ class World {
     const broken = typeof error.code !== "number";
     assert.ok(broken, `the server answered ${error.code}: ${error.message}`);
   }
-}
-
-function random(seed) {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 test("nothing is lost, swapped or repeated by kills", { timeout: DURATION_MS + 60_000 }, async (ctx) => {
