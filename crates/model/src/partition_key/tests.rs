@@ -1,3 +1,5 @@
+//! Partition keys as clients send them, as items have them, and as bytes.
+
 use super::*;
 
 fn text(text: &str) -> Component {
