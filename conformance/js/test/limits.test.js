@@ -116,10 +116,11 @@ test("a unique key policy has ten keys of sixteen paths", async () => {
   await fails(t.container(policy(1, 17)), 400);
 });
 
-test("headers may be large", async () => {
+test("headers may have 32 kilobytes", async () => {
   const container = await t.container();
-  const sessionToken = Array.from({ length: 1500 }, (_, n) => `${n + 100}:-1#1`).join(",");
-  assert.ok(sessionToken.length > 12_000);
+  const parts = Array.from({ length: 3_500 }, (_, n) => `${n + 100}:-1#1`);
+  const sessionToken = parts.join(",").slice(0, 32_000).replace(/,[^,]*$/, "");
+  assert.ok(sessionToken.length > 31_000);
   await container.items.create({ id: "a", pk: "p" });
   assert.equal((await container.item("a", "p").read({ sessionToken })).statusCode, 200);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { CosmosClient } from "@azure/cosmos";
+import { ChangeFeedStartFrom, CosmosClient } from "@azure/cosmos";
 
 import { all, fails, ids, serve, sorted, test, unique } from "../lib/fixture.js";
 
@@ -95,6 +95,9 @@ test("a read token reads, queries and follows the feed, and writes nothing", asy
   assert.equal((await held.item("a", "p").read()).resource.id, "a");
   assert.deepEqual(ids(await all(held.items.query("SELECT * FROM c"))), ["a"]);
   assert.equal((await held.read()).resource.id, container.id);
+  const changeFeedStartFrom = ChangeFeedStartFrom.Beginning();
+  const feed = held.items.getChangeFeedIterator({ changeFeedStartFrom });
+  assert.deepEqual(ids((await feed.readNext()).result), ["a"]);
   await fails(held.items.create({ id: "b", pk: "p" }), 403);
   await fails(held.items.upsert({ id: "a", pk: "p" }), 403);
   await fails(held.item("a", "p").replace({ id: "a", pk: "p" }), 403);
@@ -152,6 +155,50 @@ test("a token for one partition key stays within it", async () => {
   assert.deepEqual(sorted(ids(await all(own))), ["a", "c"]);
   const across = held.items.query("SELECT * FROM c");
   await assert.rejects(across.fetchAll(), (e) => e.code === 403);
+});
+
+test("a token for one partition key finds no other road to the rest", async () => {
+  const container = await t.container();
+  await container.items.create({ id: "a", pk: "mine" });
+  const { resource: secret } = await container.items.create({ id: "b", pk: "theirs" });
+  const { resource } = await grant(container, "All", { resourcePartitionKey: ["mine"] });
+  const authorization = encodeURIComponent(resource._token);
+  const docs = `/dbs/${t.database.id}/colls/${container.id}/docs`;
+  const key = (value) => ({ "x-ms-documentdb-partitionkey": JSON.stringify([value]) });
+  const call = async (method, path, headers = {}, body) =>
+    (await t.raw(method, path, { headers: { authorization, ...headers }, body })).status;
+  const isQuery = { "x-ms-documentdb-isquery": "true", "content-type": "application/query+json" };
+  const range = { "x-ms-documentdb-partitionkeyrangeid": "0" };
+  const batch = { "x-ms-cosmos-is-batch-request": "true" };
+  const foreign = { operationType: "Read", id: "b", partitionKey: '["theirs"]' };
+  const [, db, , coll, , doc] = secret._self.split("/");
+  assert.equal(await call("GET", `${docs}/a`, key("mine")), 200);
+  const roads = {
+    "read feed": () => call("GET", docs),
+    "change feed": () => call("GET", docs, { "A-IM": "Incremental Feed" }),
+    "change feed of a range": () => call("GET", docs, { "A-IM": "Incremental Feed", ...range }),
+    "query of a range": () => call("POST", docs, { ...isQuery, ...range }, { query: "SELECT * FROM c" }),
+    "query of another key": () => call("POST", docs, { ...isQuery, ...key("theirs") }, { query: "SELECT * FROM c" }),
+    "bulk": async () => {
+      const headers = { authorization, ...batch, ...range, "x-ms-cosmos-batch-atomic": "false" };
+      const { status, json } = await t.raw("POST", docs, { headers, body: [foreign] });
+      return status === 207 ? json[0].statusCode : status;
+    },
+    "batch of another key": () => call("POST", docs, { ...batch, ...key("theirs"), "x-ms-cosmos-batch-atomic": "true" }, [foreign]),
+    "rid of an item": () => call("GET", `/dbs/${db}/colls/${coll}/docs/${doc}`, key("theirs")),
+    "create without a key": () => call("POST", docs, {}, { id: "c", pk: "theirs" }),
+    "delete of another key": () =>
+      call("POST", `/dbs/${t.database.id}/colls/${container.id}/operations/partitionkeydelete`, key("theirs")),
+    "the definition": () => call("PUT", `/dbs/${t.database.id}/colls/${container.id}`, {}, { id: container.id }),
+    "its deletion": () => call("DELETE", `/dbs/${t.database.id}/colls/${container.id}`),
+    "other containers": () => call("GET", `/dbs/${t.database.id}/colls`),
+    "permissions": () => call("GET", `/dbs/${t.database.id}/users`),
+  };
+  for (const [road, walk] of Object.entries(roads)) {
+    const status = await walk();
+    assert.ok([401, 403].includes(status), `${road}: ${status}`);
+  }
+  assert.equal((await container.item("b", "theirs").read()).statusCode, 200);
 });
 
 test("a permission feed opens a client", async () => {

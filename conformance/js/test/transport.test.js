@@ -101,6 +101,23 @@ test("HTTP/2 with prior knowledge works on the plain port", async () => {
   }
 });
 
+test("HTTP/2 takes headers of 32 kilobytes as well", async () => {
+  const session = connect(t.server.endpoint);
+  try {
+    const { token, date } = sign("get", "dbs", "");
+    const parts = Array.from({ length: 3_000 }, (_, n) => `${n + 100}:-1#1`);
+    const { status } = await overHttp2(session, {
+      ":path": "/dbs",
+      authorization: encodeURIComponent(token),
+      "x-ms-date": date,
+      "x-ms-session-token": parts.join(","),
+    });
+    assert.equal(status, 200);
+  } finally {
+    session.close();
+  }
+});
+
 test("TLS offers HTTP/2", async () => {
   const server = await startServer({ args: ["--tls", "self-signed"] });
   const session = connect(server.endpoint, { rejectUnauthorized: false });
