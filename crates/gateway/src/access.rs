@@ -48,12 +48,15 @@ impl Access {
         }
     }
 
-    /// Whether a request may touch this partition key; `None` is all of them.
+    /// Whether a request may touch this partition key; `None` is all of them. A token for a
+    /// prefix of a hierarchical key allows every key below.
     pub fn check_key(&self, key: Option<&PartitionKey>) -> Result<()> {
         let Access::Granted(grant) = self else { return Ok(()) };
         let Some(allowed) = &grant.partition_key else { return Ok(()) };
-        let allowed = PartitionKey::parse(allowed).ok();
-        match allowed.is_some() && allowed.as_ref() == key {
+        let is_within = |own: &PartitionKey| {
+            PartitionKey::parse(allowed).is_ok_and(|allowed| own.0.starts_with(&allowed.0))
+        };
+        match key.is_some_and(is_within) {
             true => Ok(()),
             false => Err(forbidden(
                 "The resource token is limited to one partition key; send that key with the \

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::decode;
-use crate::encode::{retry_after_ms, status_of_item};
+use crate::encode::{retry_after_ms, sentence, status_of_item};
 use crate::error::{Result, invalid};
 use crate::status::{FAILED_DEPENDENCY, status_of_engine};
 
@@ -186,7 +186,7 @@ fn write_answer(out: &mut BytesMut, answer: &ItemAnswer, is_minimal: bool) {
 fn write_error(out: &mut BytesMut, error: &engine::Error) {
     let status = status_of_engine(error);
     let charge = engine::charge::of_failure(error);
-    let message = serde_json::Value::String(error.to_string());
+    let message = serde_json::Value::String(sentence(error, ""));
     put(
         out,
         format_args!(

@@ -229,9 +229,17 @@ fn with_retry_after(reply: Reply, error: &engine::Error) -> Reply {
     }
 }
 
-/// What the client is told. What broke inside is for the log.
+/// What the client is told about an error.
 fn message(error: &Error, activity: &str) -> String {
-    if let Error::Engine(engine::Error::Fault(detail)) = error {
+    match error {
+        Error::Engine(error) => sentence(error, activity),
+        Error::Unauthorized(_) | Error::MethodNotAllowed => error.to_string(),
+    }
+}
+
+/// What the client is told about an error of the engine. What broke inside is for the log.
+pub fn sentence(error: &engine::Error, activity: &str) -> String {
+    if let engine::Error::Fault(detail) = error {
         tracing::error!(activity, detail, "a request failed");
         return "The request failed inside the server; its log says why.".to_owned();
     }

@@ -51,6 +51,11 @@ impl Failure {
         Failure::from(error).within(container, partition)
     }
 
+    /// Whether a deadline passed; who has waited that long is not made to wait any longer.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.error, Error::Engine(engine::Error::Timeout))
+    }
+
     /// The same failure, known to have happened there.
     pub fn within(self, container: &Arc<Container>, partition: u32) -> Failure {
         let place = Place { container: container.clone(), partition };

@@ -106,14 +106,21 @@ impl Gateway {
         B: Body<Data = Bytes> + Unpin + Send,
     {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
+        let (parts, mut body) = request.into_parts();
         if let Some(probe) = Probe::of(&parts) {
             return probe.answer(self);
         }
         let activity = self.activity_id(&parts.headers);
         let mut operation = None;
-        let outcome = self.answer(&parts, body, origin, &mut operation).await;
-        let reply = outcome.unwrap_or_else(|failure| encode::failure(&failure, &activity));
+        let reply = match self.answer(&parts, &mut body, origin, &mut operation).await {
+            Ok(reply) => reply,
+            Err(failure) => {
+                if !failure.is_timeout() {
+                    body::drain(&parts.headers, &mut body).await;
+                }
+                encode::failure(&failure, &activity)
+            }
+        };
         self.metrics.record(&Sample {
             operation,
             status: reply.status.as_u16(),
@@ -126,7 +133,7 @@ impl Gateway {
     async fn answer<B>(
         &self,
         parts: &Parts,
-        body: B,
+        body: &mut B,
         origin: Origin,
         operation: &mut Option<(Kind, Action)>,
     ) -> Result<Reply>

@@ -29,6 +29,7 @@ mod pages;
 pub mod resources;
 pub mod scripts;
 
+use base::Deadline;
 use bytes::Bytes;
 use engine::ops::ResourceKind;
 use hyper::body::Body;
@@ -231,7 +232,10 @@ pub async fn dispatch<B>(call: &Call<'_>, target: Target, body: B) -> Result<Rep
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let body = body::read(call.headers, body, call.gateway.limits()).await?;
+    let limits = call.gateway.limits();
+    let body = body::read(call.headers, body, limits).await?;
+    // A body has its own time to arrive; that of the operation begins now.
+    let call = &Call { deadline: Deadline::after(limits.operation_timeout), ..*call };
     match target.kind {
         Kind::Item => on_container_items(call, &body).await,
         Kind::PartitionDelete => feeds::delete_partition(call).await,

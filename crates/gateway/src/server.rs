@@ -34,6 +34,9 @@ use crate::Gateway;
 use crate::config::Limits;
 use crate::connection::{Activity, Verdict, Watchdog, Watched};
 
+/// hyper wants no less.
+const HEAD_BYTES_LEAST: usize = 8192;
+
 /// How a client reached us, as far as the socket knows.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
@@ -168,7 +171,7 @@ fn builder(limits: &Limits) -> Builder<TokioExecutor> {
         .http1()
         // The watchdog tells a slow head from an idle connection; hyper's timer cannot.
         .header_read_timeout(None)
-        .max_buf_size(limits.head_bytes_max);
+        .max_buf_size(limits.head_bytes_max.max(HEAD_BYTES_LEAST));
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -169,9 +169,14 @@ fn grant(engine: &Engine, permission: &Resource, expires_secs: u64) -> Result<Gr
         container,
         child: link.child.map(|(keyword, id)| (keyword.to_owned(), id.to_owned())),
         is_writable: mode.is_some_and(|mode| mode.eq_ignore_ascii_case("all")),
-        partition_key: key.map(Value::to_string),
+        partition_key: key.map(key_array),
         expires_secs,
     })
+}
+
+/// A partition key as an array; a lone value is a key of one level.
+fn key_array(key: &Value) -> String {
+    if key.is_array() { key.to_string() } else { format!("[{key}]") }
 }
 
 /// The link in a permission, taken apart.

@@ -286,3 +286,32 @@ async fn garbage_does_not_hurt() {
     }
     server.client().get("/").await.expect(200);
 }
+
+/// A client that is still sending must see why it was refused, not a reset connection.
+#[tokio::test]
+async fn a_refused_sender_of_a_large_body_gets_its_answer() {
+    let (server, _client) = Server::with_container().await;
+    let stranger = Client::new(server.address, "d3Jvbmc=");
+    let item = json!({"id": "a", "pk": 1, "text": "x".repeat(1_900_000)});
+    for _ in 0..5 {
+        let request = stranger.request("POST", "/dbs/d/colls/c/docs").key("1").json(&item);
+        request.send().await.expect(401);
+    }
+}
+
+#[tokio::test]
+async fn a_slow_body_does_not_use_up_the_time_of_its_operation() {
+    let server = Server::with(|config| {
+        config.limits.operation_timeout = Duration::from_millis(300);
+    })
+    .await;
+    let bytes = server.client().request("POST", "/dbs").bytes(b"{\"id\":\"d\"}").to_bytes();
+    let (head, rest) = bytes.split_at(bytes.len() - 4);
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(head).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stream.write_all(rest).await.unwrap();
+    let mut answer = Vec::new();
+    timeout(SOON, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+    Reply::parse(&answer).expect(201);
+}
