@@ -12,8 +12,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::Deserialize;
+
+use crate::config::Usage;
 
 /// A document database that speaks the Azure Cosmos DB for NoSQL protocol.
 #[derive(Debug, Parser)]
@@ -370,7 +373,19 @@ impl TryFrom<String> for Size {
 impl Cli {
     /// Reads the arguments of the process; help, version and mistakes end it here.
     pub fn read() -> Cli {
-        Cli::parse_from(with_default_command(std::env::args_os().collect()))
+        Cli::try_read(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
+    }
+
+    fn try_read(arguments: Vec<OsString>) -> clap::error::Result<Cli> {
+        let matches = Cli::command().try_get_matches_from(with_default_command(arguments))?;
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        if let (Command::Serve(flags), Some((_, matches))) =
+            (&mut cli.command, matches.subcommand())
+        {
+            let source = |id| matches.value_source(id);
+            flags.keep_stronger_place(source("in_memory"), source("data_dir"));
+        }
+        Ok(cli)
     }
 
     /// Prints the completions for a shell.
@@ -404,10 +419,39 @@ impl ServeFlags {
     fn read_file(path: &std::path::Path) -> Result<ServeFlags> {
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("{} cannot be read", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("{} is not understood", path.display()))
+        toml::from_str(&text).map_err(|error| {
+            Usage(format!("{} is not understood: {}", path.display(), error.to_string().trim_end()))
+                .into()
+        })
     }
 
-    fn or(self, file: ServeFlags) -> ServeFlags {
+    /// `--in-memory` and `--data-dir` say the same thing, where the data is: the one from the
+    /// command line wins over the other from the environment.
+    fn keep_stronger_place(
+        &mut self,
+        in_memory: Option<ValueSource>,
+        data_dir: Option<ValueSource>,
+    ) {
+        match (in_memory, data_dir) {
+            (Some(ValueSource::CommandLine), Some(ValueSource::EnvVariable))
+                if self.in_memory == Some(true) =>
+            {
+                self.data_dir = None;
+            }
+            (Some(ValueSource::EnvVariable), Some(ValueSource::CommandLine)) => {
+                self.in_memory = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn or(self, mut file: ServeFlags) -> ServeFlags {
+        if self.in_memory == Some(true) {
+            file.data_dir = None;
+        }
+        if self.data_dir.is_some() {
+            file.in_memory = None;
+        }
         ServeFlags {
             config: self.config,
             listen: self.listen.or(file.listen),
@@ -519,6 +563,11 @@ mod tests {
         assert_eq!(flags.listen.as_deref(), Some("127.0.0.1:2"));
         assert_eq!(flags.durability, Some(DurabilityMode::Relaxed));
         assert_eq!(flags.cache_size, Some(Size(1 << 30)));
+        let flags = ServeFlags { data_dir: Some("here".into()), ..ServeFlags::default() };
+        let file = || toml::from_str("in-memory = true\ndata-dir = 'there'").unwrap();
+        assert_eq!(flags.or(file()).in_memory, None);
+        let flags = ServeFlags { in_memory: Some(true), ..ServeFlags::default() };
+        assert_eq!(flags.or(file()).data_dir, None);
         assert!(toml::from_str::<ServeFlags>("lisen = '127.0.0.1:1'").is_err());
         assert!(toml::from_str::<ServeFlags>("config = 'other.toml'").is_err());
     }

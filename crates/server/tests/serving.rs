@@ -54,8 +54,14 @@ fn flags_come_from_the_environment_and_a_file() {
     assert!(server.ready.contains(text(&data)), "{}", server.ready);
     server.stop();
     std::fs::write(&config, "lisen = '127.0.0.1:0'\n").unwrap();
-    let said = fail(1, &["serve", "--config", text(&config)]);
+    let said = fail(2, &["serve", "--config", text(&config)]);
     assert!(said.contains("lisen"), "{said}");
+    // The command line wins, also where two flags say the same thing.
+    let mut command = cosmolabe();
+    command.env("COSMOLABE_DATA_DIR", &data).args(["--in-memory", "--listen", "127.0.0.1:0"]);
+    let server = Server::spawn(command);
+    assert!(server.ready.ends_with("(data in memory)\n"), "{}", server.ready);
+    server.stop();
 }
 
 #[test]
