@@ -101,6 +101,11 @@ impl Request {
         self.with(headers::PREFER, "return=minimal")
     }
 
+    /// The path it goes to.
+    pub fn path(&self) -> &str {
+        self.link.path()
+    }
+
     /// The request as it goes over an HTTP/1.1 connection, signed.
     pub fn to_bytes(&self, key: &Key, host: &str, date: &str) -> Vec<u8> {
         let (verb, path) = (self.verb.as_str(), self.link.path());

@@ -1,0 +1,101 @@
+//! The data: items of one kilobyte with a dozen indexed values, each made from its number.
+
+use base::Random;
+use client::Container;
+use model::partition_key::{Component, PartitionKey};
+
+/// Bytes of an item as it is sent.
+pub const ITEM_BYTES: usize = 1024;
+/// Items in a logical partition, on average.
+const ITEMS_PER_KEY: u64 = 20;
+
+const CITIES: [&str; 8] =
+    ["Oslo", "Bergen", "Lagos", "Quito", "Osaka", "Perth", "Turin", "Halifax"];
+
+/// The database of all benchmarks.
+pub const DATABASE: &str = "bench";
+
+/// A container of that database.
+pub fn container(name: &str) -> Container {
+    Container::new(DATABASE, name)
+}
+
+/// A set of items with numbers from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Items {
+    /// How many there are; it decides how many logical partitions they are in.
+    pub count: u64,
+}
+
+impl Items {
+    /// The id of an item.
+    pub fn id(&self, number: u64) -> String {
+        format!("item-{number:010}")
+    }
+
+    /// The partition key of an item, without regularity in its number.
+    pub fn key_text(&self, number: u64) -> String {
+        let keys = (self.count / ITEMS_PER_KEY).max(1);
+        format!("key-{:08}", Random::from_seed(number).next() % keys)
+    }
+
+    /// The same as a key.
+    pub fn key(&self, number: u64) -> PartitionKey {
+        key(&self.key_text(number))
+    }
+
+    /// The item as JSON text.
+    pub fn body(&self, number: u64) -> String {
+        body(&self.id(number), &self.key_text(number), number)
+    }
+}
+
+/// A partition key of one string.
+pub fn key(text: &str) -> PartitionKey {
+    PartitionKey(vec![Component::String(text.to_owned())])
+}
+
+/// An item of [`ITEM_BYTES`].
+pub fn body(id: &str, key: &str, number: u64) -> String {
+    let random = Random::from_seed(!number);
+    let any = |below: u64| random.next() % below;
+    let city = CITIES[any(8) as usize];
+    let mut body = format!(
+        "{{\"id\":\"{id}\",\"pk\":\"{key}\",\"name\":\"{:x}\",\"email\":\"{:x}@example.com\",\
+         \"city\":\"{city}\",\"age\":{},\"score\":{}.5,\"active\":{},\"created\":{},\
+         \"tags\":[\"tag-{}\",\"tag-{}\"],\"text\":\"",
+        any(1 << 40),
+        any(1 << 40),
+        any(100),
+        any(100_000),
+        any(2) == 0,
+        1_700_000_000 + any(100_000_000),
+        any(50),
+        50 + any(50),
+    );
+    while body.len() < ITEM_BYTES - 2 {
+        body.push_str(&format!("{:012x} ", any(1 << 48)));
+    }
+    body.truncate(ITEM_BYTES - 2);
+    body.push_str("\"}");
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_are_json_of_one_size() {
+        let items = Items { count: 1000 };
+        for number in 0..100 {
+            let body = items.body(number);
+            assert_eq!(body.len(), ITEM_BYTES);
+            let value: serde_json::Value = serde_json::from_str(&body).unwrap();
+            assert_eq!(value["id"], items.id(number));
+            assert_eq!(value["pk"], items.key_text(number));
+        }
+        assert_eq!(items.body(7), items.body(7));
+        assert_ne!(items.body(7), items.body(8));
+    }
+}
