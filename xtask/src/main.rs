@@ -21,6 +21,7 @@ cargo xtask test                          every check and every test, as CI runs
 cargo xtask tidy                          crate graph, module headers, wire spellings, links
 cargo xtask licenses                      licenses of everything we build with
 cargo xtask conformance js|python|rust    one of Microsoft's SDKs against the release binary
+cargo xtask bench point [--quick]         point operations against their references, interleaved
 
 With CI=true warnings are errors, and so is a tool that is missing and cannot be installed.
 ";
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["conformance", "js"] => &[test::RELEASE_BUILD, test::JS],
         ["conformance", "python"] => &[test::RELEASE_BUILD, test::PYTHON],
         ["conformance", "rust"] => &[test::RELEASE_BUILD, test::RUST],
+        ["bench", ref rest @ ..] if !rest.is_empty() => return bench(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -46,6 +48,21 @@ fn main() -> ExitCode {
     };
     match Workspace::load() {
         Ok(workspace) => test::run(&workspace, steps),
+        Err(error) => {
+            eprintln!("cargo xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds the server and its benchmarks in release, and runs one.
+fn bench(arguments: &[&str]) -> ExitCode {
+    let mut build = workspace::cargo();
+    build.args(["build", "--release", "-p", "server", "-p", "bench"]);
+    let mut command = workspace::cargo();
+    command.args(["run", "--release", "-p", "bench", "--"]).args(arguments);
+    match run::run(&mut build).and_then(|()| run::run(&mut command)) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cargo xtask: {error:#}");
             ExitCode::FAILURE
