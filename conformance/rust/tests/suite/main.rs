@@ -4,6 +4,7 @@
 mod changes;
 mod items;
 mod queries;
+mod readme;
 mod resources;
 
 /// Declares a case: a test of its own that skips.toml can turn off.
