@@ -31,7 +31,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("server", EVERYTHING),
     ("testkit", &["base", "model", "store"]),
     // Programs about the product rather than parts of it.
-    ("crash", EVERYTHING),
+    ("bench", &["base", "model", "client"]),
     ("xtask", &[]),
 ];
 
