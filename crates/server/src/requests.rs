@@ -311,6 +311,21 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_stops_gives_up_its_backup() {
+        let (data, _lock) = locked();
+        let directory = data.path().join(DIRECTORY);
+        std::fs::create_dir(&directory).unwrap();
+        let watcher = Watcher::start(data.path(), store());
+        let request = Request { base: directory.join("backup-7"), id: "7".into() };
+        write(&request.file(RUNNING), &Asked { out: data.path().join("copy") }).unwrap();
+        *watcher.current.lock().unwrap() = Some(request.clone());
+        watcher.stop();
+        let answer: Answer = read(&request.file(DONE)).unwrap();
+        assert!(answer.error.is_some_and(|error| error.contains("was stopped"))); // R1
+        assert!(!request.is(RUNNING));
+    }
+
+    #[test]
     fn leftovers_are_answered_and_removed() {
         let (data, _lock) = locked();
         let directory = data.path().join(DIRECTORY);
