@@ -36,6 +36,10 @@ const SEALED_MEMTABLES_MAX: usize = 1;
 /// Tables that may wait to be compacted. The engine waits at thirty.
 const FRESH_TABLES_MAX: usize = 24;
 
+/// Of several workers the engine reserves the first for flushing and lets it spin, passing queued
+/// compactions back to the queue, while the others compact: it burns a core. One worker does both.
+const WORKERS: usize = 1;
+
 /// The engine refuses a smaller bound for its journals.
 const JOURNAL_BYTES_MIN: u64 = 64 << 20;
 
@@ -65,6 +69,7 @@ impl Engine {
         let db = Database::builder(path)
             .cache_size(options.cache_bytes)
             .max_journaling_size(JOURNAL_BYTES_MIN)
+            .worker_threads(WORKERS)
             .open()?;
         let memtable_bytes = journal_bytes_max / 6;
         let open = |space| db.keyspace(name(space), || tuning(space, memtable_bytes));

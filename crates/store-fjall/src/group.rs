@@ -18,7 +18,7 @@ const COUNTERS_MAX: usize = 1 << 16;
 const CHANGES_KEPT: usize = 1 << 16;
 
 /// Values by key; `None` is an absent key.
-type Values = HashMap<Bytes, Option<Bytes>>;
+type Values = HashMap<Bytes, Option<Bytes>, foldhash::fast::RandomState>;
 
 /// The changes of a drain, and the merged values remembered between drains.
 #[derive(Default)]
