@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use base::Random;
-use client::{Key, date_now};
 use serde_json::json;
 
-use crate::items::{Items, container};
+use crate::items::{CreateTemplate, Items};
 use crate::load::{Fill, Load};
 use crate::machine::cpu_seconds;
 use crate::point::Setup;
@@ -101,12 +100,10 @@ impl Creates {
     }
 
     fn fill(&self) -> Fill {
-        let (key, date) = (Key::development(), date_now());
-        let (name, next) = (self.name, self.next.clone());
+        let (template, next) = (CreateTemplate::new(self.name), self.next.clone());
         Arc::new(move |_: &Random, out: &mut Vec<u8>| {
             let number = next.fetch_add(1, Relaxed);
-            let request = container(name).create(&SPREAD.key(number), SPREAD.body(number));
-            *out = request.to_bytes(&key, "localhost", &date);
+            template.write(&SPREAD.key_text(number), &SPREAD.body(number), out);
         })
     }
 }

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use base::Random;
-use client::{Key, date_now};
 use serde_json::json;
 
 use crate::creates::WRITERS;
-use crate::items::{body, container, key};
+use crate::items::{CreateTemplate, body};
 use crate::load::Load;
 use crate::machine::cpu_seconds;
 use crate::point::Setup;
@@ -66,13 +65,11 @@ impl Writers {
 
 impl Side for Writers {
     async fn slice(&self, time: Duration) -> Result<Slice> {
-        let (account, date) = (Key::development(), date_now());
-        let (name, keys, next) = (self.name, self.keys, self.next.clone());
+        let (template, keys, next) = (CreateTemplate::new(self.name), self.keys, self.next.clone());
         let fill = Arc::new(move |_: &Random, out: &mut Vec<u8>| {
             let number = next.fetch_add(1, Relaxed);
-            let (id, text) = (format!("item-{number:010}"), format!("key-{:08}", number % keys));
-            let request = container(name).create(&key(&text), body(&id, &text, number));
-            *out = request.to_bytes(&account, "localhost", &date);
+            let (id, key) = (format!("item-{number:010}"), format!("key-{:08}", number % keys));
+            template.write(&key, &body(&id, &key, number), out);
         });
         let load = Load { address: self.address, connections: WRITERS, time, status: 201, fill };
         measured(&load, || cpu_seconds(self.process)).await.context(self.name)

@@ -1,7 +1,10 @@
 //! The data: items of one kilobyte with a dozen indexed values, each made from its number.
 
+use std::sync::LazyLock;
+
 use base::Random;
-use client::Container;
+use client::{Container, Key, date_now};
+use memchr::memmem;
 use model::partition_key::{Component, PartitionKey};
 
 /// Bytes of an item as it is sent.
@@ -14,6 +17,35 @@ const CITIES: [&str; 8] =
 
 /// The database of all benchmarks.
 pub const DATABASE: &str = "bench";
+
+/// A create with everything but key and body filled in: the signature covers neither. Load
+/// generators make requests from it by copying.
+pub struct CreateTemplate {
+    bytes: Vec<u8>,
+    key_at: usize,
+    body_at: usize,
+}
+
+/// A key as long as all keys are.
+const SOME_KEY: &str = "key-00000000";
+
+impl CreateTemplate {
+    /// A template of creates in a container, signed now.
+    pub fn new(name: &str) -> CreateTemplate {
+        let body = body("", SOME_KEY, 0);
+        let request = container(name).create(&key(SOME_KEY), body);
+        let bytes = request.to_bytes(&Key::development(), "localhost", &date_now());
+        let key_at = memmem::find(&bytes, SOME_KEY.as_bytes()).expect("the header has the key");
+        CreateTemplate { key_at, body_at: bytes.len() - ITEM_BYTES, bytes }
+    }
+
+    /// Writes the request that creates an item.
+    pub fn write(&self, key: &str, body: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.bytes[..self.body_at]);
+        out[self.key_at..self.key_at + SOME_KEY.len()].copy_from_slice(key.as_bytes());
+        out.extend_from_slice(body.as_bytes());
+    }
+}
 
 /// A container of that database.
 pub fn container(name: &str) -> Container {
@@ -73,17 +105,36 @@ pub fn body(id: &str, key: &str, number: u64) -> String {
         any(50),
         50 + any(50),
     );
-    while body.len() < ITEM_BYTES - 2 {
-        body.push_str(&format!("{:012x} ", any(1 << 48)));
-    }
-    body.truncate(ITEM_BYTES - 2);
+    let missing = ITEM_BYTES - 2 - body.len();
+    let from = any((PROSE_BYTES - missing) as u64) as usize;
+    body.push_str(&PROSE[from..from + missing]);
     body.push_str("\"}");
     body
 }
 
+/// What items are filled up with: each takes a piece from somewhere. Making it anew for every item
+/// would cost the load generator more than sending it.
+static PROSE: LazyLock<String> = LazyLock::new(|| {
+    let random = Random::from_seed(1);
+    let words = (0..PROSE_BYTES / 8).map(|_| format!("{:07x} ", random.next() >> 36));
+    words.collect()
+});
+const PROSE_BYTES: usize = 1 << 20;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_template_makes_requests() {
+        let items = Items { count: 1000 };
+        let (key, body) = (items.key_text(5), items.body(5));
+        let mut bytes = Vec::new();
+        CreateTemplate::new("c").write(&key, &body, &mut bytes);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains(&format!(": [\"{key}\"]\r\n")), "{text}");
+        assert!(text.ends_with(&format!("content-length: {ITEM_BYTES}\r\n\r\n{body}")), "{text}");
+    }
 
     #[test]
     fn items_are_json_of_one_size() {
@@ -97,5 +148,6 @@ mod tests {
         }
         assert_eq!(items.body(7), items.body(7));
         assert_ne!(items.body(7), items.body(8));
+        assert_eq!(PROSE.len(), PROSE_BYTES);
     }
 }
