@@ -66,9 +66,10 @@ impl Engine {
     fn try_open(path: &Path, options: &Options) -> fjall::Result<Engine> {
         let journal_bytes_max = options.journal_bytes_max.max(JOURNAL_BYTES_MIN);
         // The engine rotates its journal at 64 MB; what is beyond that is the share of old ones.
+        let old_journals_max = (journal_bytes_max - JOURNAL_BYTES_MIN).max(JOURNAL_BYTES_MIN);
         let db = Database::builder(path)
             .cache_size(options.cache_bytes)
-            .max_journaling_size(JOURNAL_BYTES_MIN)
+            .max_journaling_size(old_journals_max)
             .worker_threads(WORKERS)
             .open()?;
         let memtable_bytes = journal_bytes_max / 6;

@@ -29,7 +29,7 @@ impl Default for Options {
         Options {
             durability: Durability::Sync,
             cache_bytes: 256 << 20,
-            journal_bytes_max: 96 << 20,
+            journal_bytes_max: 192 << 20,
             queue_commits_max: 8_192,
             queue_bytes_max: 64 << 20,
             faults: Faults::default(),
