@@ -92,7 +92,7 @@ impl Engine {
             State::decode(&bytes).map_err(Error::from)
         });
         let state = state.transpose()?;
-        let plan = query::plan(bound, &key_paths, &source)?;
+        let plan = query::plan(bound, &key_paths, &source, state.as_ref())?;
         let limits = PageLimits {
             rows_max: items_max(page.items_max),
             bytes_max: limits::PAGE_BYTES_MAX,

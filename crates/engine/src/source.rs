@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use base::Ctx;
 use bytes::Bytes;
-use index::{Scalar, TermRange};
+use index::Scalar;
 use item::{Item, Kind, Value};
 use model::container::Order;
 use model::container::path::Segment;
 use model::partition_key::{Component, PartitionKey};
-use query::{Batch, Bounds, Direction, Path, Point, Position, Source, SourceError};
+use query::{Batch, Bounds, Direction, Path, Point, Position, Sizes, Source, SourceError, Span};
 use storage::keys::{self, locality_bounds};
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Partition};
@@ -20,16 +20,24 @@ use store::{Range, ScanOptions, View};
 use crate::container::Selection;
 use crate::{Container, Core};
 
-/// Rows looked at between two looks at the clock.
+/// Items looked at between two looks at the clock.
 const ROWS: usize = 256;
+/// Index entries looked at between two looks at the clock.
+const ENTRIES: usize = 1024;
+/// Fewer items than this are fetched one by one.
+const PASSING_MIN: usize = 8;
+/// Items may be fetched in passing others if those are at most so many times more.
+const PASSING_FACTOR: usize = 4;
 
 pub(crate) struct ContainerSource<'a> {
-    pub core: &'a Core,
-    pub container: &'a Container,
+    core: &'a Core,
+    container: &'a Container,
     pub selection: Selection,
     pub view: View,
-    pub erasures: Arc<Vec<Erasure>>,
-    pub now: u32,
+    erasures: Arc<Vec<Erasure>>,
+    now: u32,
+    /// The selection's one logical partition, if it is one, and the values of its key.
+    fixed: Option<(LogicalKey, Vec<Value>)>,
 }
 
 type Answer<T> = std::result::Result<T, SourceError>;
@@ -46,7 +54,10 @@ impl<'a> ContainerSource<'a> {
     pub fn new(core: &'a Core, container: &'a Container, selection: Selection, now: u32) -> Self {
         let view = core.store.view();
         let erasures = container.published_erasures(&view);
-        ContainerSource { core, container, selection, view, erasures, now }
+        let layout = &container.layout;
+        let key = selection.key.as_ref().filter(|key| layout.key_definition.is_complete(key));
+        let fixed = key.map(|key| (LogicalKey::new(layout, key.clone()), values_of(key)));
+        ContainerSource { core, container, selection, view, erasures, now, fixed }
     }
 
     fn partition(&self, index: usize) -> &'a Partition {
@@ -65,14 +76,6 @@ impl<'a> ContainerSource<'a> {
         }
     }
 
-    /// The selection's one logical partition, if it is one.
-    fn fixed_key(&self) -> Option<LogicalKey> {
-        let key = self.selection.key.as_ref()?;
-        let layout = &self.container.layout;
-        let is_complete = layout.key_definition.is_complete(key);
-        is_complete.then(|| LogicalKey::new(layout, key.clone()))
-    }
-
     /// Whether queries over this selection find an item.
     fn is_found(&self, reader: &PartitionReader<'_>, item: &Item) -> bool {
         item.is_indexed()
@@ -83,7 +86,12 @@ impl<'a> ContainerSource<'a> {
     }
 
     fn ordinals(&self) -> (u64, u64) {
-        self.fixed_key().map_or((0, 1 << 60), |key| locality_bounds(key.locality))
+        self.locality().unwrap_or((0, 1 << 60))
+    }
+
+    /// The ordinals among which those of the fixed logical partition are.
+    fn locality(&self) -> Option<(u64, u64)> {
+        self.fixed.as_ref().map(|(key, _)| locality_bounds(key.locality))
     }
 
     /// Items of the selection past `after` that pass `keep`, in ordinal order.
@@ -138,8 +146,8 @@ impl Source for ContainerSource<'_> {
         self.selection.partitions.len()
     }
 
-    fn is_key_fixed(&self) -> bool {
-        self.fixed_key().is_some()
+    fn fixed_key(&self) -> Option<&[Value]> {
+        self.fixed.as_ref().map(|(_, values)| &values[..])
     }
 
     fn scan(
@@ -195,59 +203,50 @@ impl Source for ContainerSource<'_> {
         shape.policy.is_indexed(&path) && shape.retired.iter().all(|p| p.is_indexed(&path))
     }
 
-    fn has_composite(&self, keys: &[(Path, Direction)]) -> bool {
+    fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
         let shape = self.container.shape.read();
-        let serves = |policy: &index::Policy| {
-            policy.composites().iter().any(|composite| is_served(composite, keys))
+        let is_current = |composite: &&index::Composite| {
+            shape.retired.iter().all(|policy| policy.composites().contains(composite))
         };
-        serves(&shape.policy) && shape.retired.iter().all(serves)
+        shape.policy.composites().iter().filter(is_current).map(keys_of).collect()
     }
 
-    fn range(
+    fn entries(
         &self,
         ctx: &Ctx,
         partition: usize,
-        path: &Path,
-        bounds: &Bounds,
+        span: &Span,
         direction: Direction,
         after: Option<&Position>,
         rows_max: usize,
-    ) -> Answer<Batch<(Position, Item)>> {
-        let Some(bounds) = index_bounds(bounds) else {
+    ) -> Answer<Batch<Position>> {
+        let Some(terms) = self.terms(partition, span) else {
             return Ok(Batch { rows: Vec::new(), is_last: true });
         };
-        let path = index_path(path);
-        let prefix_len = 7 + path.to_bytes().len();
-        let is_seek = matches!(bounds, index::Bounds::Equal(_));
-        let terms = index::range(&path, &bounds);
-        let mut range = self.term_range(partition, &path, &terms, is_seek, direction, after);
+        let mut range = terms.past(after, direction);
         let reader = self.reader(partition);
-        let fixed = self.fixed_key().map(|key| locality_bounds(key.locality));
+        let locality = self.locality();
+        // Within a logical partition a range brings everybody's entries: read many to find few.
+        let is_sieve = locality.is_some() && !terms.is_narrow;
+        let batch = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
         let mut rows = Vec::new();
         while !range.is_empty() {
             check_deadline(ctx)?;
-            let wanted = (rows_max - rows.len()).clamp(1, ROWS);
             let page =
-                reader.term_rows(&range, store_direction(direction), wanted).map_err(failed)?;
-            if !is_seek {
+                reader.term_rows(&range, store_direction(direction), batch).map_err(failed)?;
+            if !terms.is_seek {
                 ctx.meter().terms_read(page.rows.len() as u64);
             }
             for row in &page.rows {
                 let Some(ordinal) = keys::ordinal_of(&row.key) else { continue };
-                if fixed.is_some_and(|(from, to)| ordinal < from || ordinal >= to) {
-                    continue;
-                }
-                let Some(item) = reader.by_ordinal(ordinal).map_err(failed)? else { continue };
-                ctx.meter().item_read(item.text_len());
-                if self.is_found(&reader, &item) {
-                    let key = row.key.slice(prefix_len..row.key.len() - 8);
-                    rows.push((position(key, ordinal), item));
+                if locality.is_none_or(|(from, to)| (from..to).contains(&ordinal)) {
+                    rows.push(terms.position(&row.key, ordinal));
                 }
             }
             let Some(last) = page.rows.last().filter(|_| page.is_cut) else {
                 return Ok(Batch { rows, is_last: true });
             };
-            if rows.len() >= rows_max.min(ROWS) {
+            if rows.len() >= rows_max.min(ENTRIES) {
                 return Ok(Batch { rows, is_last: false });
             }
             match direction {
@@ -256,6 +255,73 @@ impl Source for ContainerSource<'_> {
             }
         }
         Ok(Batch { rows, is_last: true })
+    }
+
+    fn items(&self, ctx: &Ctx, partition: usize, ordinals: &[u64]) -> Answer<Vec<Option<Item>>> {
+        check_deadline(ctx)?;
+        let reader = self.reader(partition);
+        let mut found = self.in_passing(&reader, ordinals)?;
+        for (at, ordinal) in ordinals.iter().enumerate().skip(found.len()) {
+            if at % ROWS == ROWS - 1 {
+                check_deadline(ctx)?;
+            }
+            found.push(reader.by_ordinal(*ordinal).map_err(failed)?);
+        }
+        for slot in &mut found {
+            if let Some(item) = slot {
+                ctx.meter().item_read(item.text_len());
+                if !self.is_found(&reader, item) {
+                    *slot = None;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn may_lack(&self, partition: usize, path: &Path) -> Answer<bool> {
+        let _ = (partition, path);
+        Ok(true)
+    }
+
+    fn probe(&self, span: &Span, most: usize) -> Answer<usize> {
+        let mut count = 0;
+        for partition in 0..self.partitions() {
+            let Some(terms) = self.terms(partition, span) else { continue };
+            if count >= most {
+                break;
+            }
+            let page = self
+                .reader(partition)
+                .term_rows(&terms.range, store::Direction::Forward, most - count)
+                .map_err(failed)?;
+            count += page.rows.len();
+        }
+        Ok(count)
+    }
+
+    fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Answer<Option<u64>> {
+        let Some(terms) = self.terms(partition, span) else { return Ok(Some(0)) };
+        if !terms.is_exact || self.fixed.is_some() {
+            return Ok(None);
+        }
+        check_deadline(ctx)?;
+        let count = self.reader(partition).count_terms(&terms.range).map_err(failed)?;
+        ctx.meter().terms_read(count);
+        Ok(Some(count))
+    }
+
+    fn sizes(&self) -> Answer<Sizes> {
+        let (mut scope, mut partitions) = (0, 0);
+        for partition in 0..self.partitions() {
+            let reader = self.reader(partition);
+            let all = reader.totals(None).map_err(failed)?[0].max(0) as u64;
+            partitions += all;
+            scope += match &self.fixed {
+                Some((key, _)) => reader.totals(Some(key)).map_err(failed)?[0].max(0) as u64,
+                None => all,
+            };
+        }
+        Ok(Sizes { scope, partitions, is_exact: false })
     }
 
     fn lacking(
@@ -280,56 +346,142 @@ impl Source for ContainerSource<'_> {
     }
 }
 
-impl ContainerSource<'_> {
-    /// The keys to walk: the terms of a predicate, past a position, and for an equality within one
-    /// logical partition only those of its locality.
-    fn term_range(
-        &self,
-        partition: usize,
-        path: &index::Path,
-        terms: &TermRange,
-        is_seek: bool,
-        direction: Direction,
-        after: Option<&Position>,
-    ) -> Range {
-        let place = &self.partition(partition).place;
-        let mut range = place.terms(&terms.start, &terms.end);
-        if let Some(key) = self.fixed_key().filter(|_| is_seek && terms.exact) {
-            let (from, to) = locality_bounds(key.locality);
-            range = Range::new(place.term(&terms.start, from), place.term(&terms.start, to));
-        }
-        if let Some(after) = after {
-            let term = [&path.to_bytes()[..], &after.key].concat();
-            let key = place.term(&term, after.ordinal);
-            match direction {
-                Direction::Ascending => {
-                    range.start = range.start.max([&key[..], &[0]].concat());
-                }
-                Direction::Descending => {
-                    let key = key.to_vec();
-                    range.end = Some(range.end.map_or(key.clone(), |end| end.min(key)));
-                }
+/// The terms of a span in one partition.
+struct Terms {
+    range: Range,
+    /// Bytes before the values.
+    front: usize,
+    composite: Option<index::Composite>,
+    /// All have one key.
+    is_seek: bool,
+    /// All are of the fixed logical partition, as far as the ordinal tells.
+    is_narrow: bool,
+    /// Every one of them stands for a value in the span.
+    is_exact: bool,
+    /// The key up to the values, for positions.
+    prefix: Vec<u8>,
+}
+
+impl Terms {
+    /// What is left of the range past a position.
+    fn past(&self, after: Option<&Position>, direction: Direction) -> Range {
+        let mut range = self.range.clone();
+        let Some(after) = after else { return range };
+        let mut key = [&self.prefix[..], &after.key].concat();
+        key.extend_from_slice(&after.ordinal.to_be_bytes());
+        match direction {
+            Direction::Ascending => {
+                key.push(0);
+                range.start = range.start.max(key);
+            }
+            Direction::Descending => {
+                range.end = Some(range.end.map_or(key.clone(), |end| end.min(key)));
             }
         }
         range
     }
+
+    fn position(&self, key: &Bytes, ordinal: u64) -> Position {
+        let key = key.slice(self.front..key.len() - 8);
+        let cut = match &self.composite {
+            Some(composite) => composite.cut(&key),
+            None => index::encode::cut(&key),
+        };
+        Position { key, ordinal, cut }
+    }
 }
 
-fn position(key: Bytes, ordinal: u64) -> Position {
-    let is_exact = index::encode::decode(&key).is_some_and(|(decoded, _)| decoded.exact);
-    Position { key, ordinal, is_exact }
+impl ContainerSource<'_> {
+    /// The terms of a span; `None` if nothing can be in it.
+    fn terms(&self, partition: usize, span: &Span) -> Option<Terms> {
+        let place = &self.partition(partition).place;
+        match span {
+            Span::Path { path, bounds } => {
+                let bounds = index_bounds(bounds)?;
+                let path = index_path(path);
+                let is_seek = matches!(bounds, index::Bounds::Equal(_));
+                let found = index::range(&path, &bounds);
+                let prefix = place.terms(&path.to_bytes(), &[]).start;
+                let is_narrow = is_seek && found.exact && self.fixed.is_some();
+                let range = match self.locality().filter(|_| is_narrow) {
+                    Some((from, to)) => {
+                        Range::new(place.term(&found.start, from), place.term(&found.start, to))
+                    }
+                    None => place.terms(&found.start, &found.end),
+                };
+                let front = prefix.len();
+                let is_exact = found.exact;
+                Some(Terms { range, front, composite: None, is_seek, is_narrow, is_exact, prefix })
+            }
+            Span::Composite { keys, equal, bounds } => {
+                let shape = self.container.shape.read();
+                let mut composites = shape.policy.composites().iter();
+                let composite = composites.find(|composite| keys_of(composite) == *keys)?.clone();
+                drop(shape);
+                let equal: Vec<Scalar<'_>> = equal.iter().filter_map(scalar).collect();
+                let bounds = match *bounds == Bounds::ALL {
+                    true => index::Bounds::All,
+                    false => index_bounds(bounds)?,
+                };
+                let found = index::composite_range(&composite, &equal, &bounds);
+                let range = place.composites(&found.start, &found.end);
+                let prefix = place.composites(composite.id(), &[]).start;
+                let (front, is_exact) = (prefix.len(), found.exact);
+                let (is_seek, is_narrow) = (false, false);
+                let composite = Some(composite);
+                Some(Terms { range, front, composite, is_seek, is_narrow, is_exact, prefix })
+            }
+        }
+    }
+
+    /// The first of these items, read in passing those between them: in a logical partition they
+    /// lie close together. Nothing if that would not pay.
+    fn in_passing(
+        &self,
+        reader: &PartitionReader<'_>,
+        ordinals: &[u64],
+    ) -> Answer<Vec<Option<Item>>> {
+        let ([first, .., last], true) = (ordinals, self.fixed.is_some()) else {
+            return Ok(Vec::new());
+        };
+        if ordinals.len() < PASSING_MIN || !ordinals.is_sorted_by(|a, b| a < b) {
+            return Ok(Vec::new());
+        }
+        let rows_max = ordinals.len() * PASSING_FACTOR;
+        let found = reader.items(*first, last + 1, rows_max, usize::MAX).map_err(failed)?;
+        let end = if found.is_cut { found.last } else { Some(*last) };
+        let mut items = found.items.into_iter().peekable();
+        let reached = ordinals.iter().take_while(|ordinal| end.is_some_and(|end| **ordinal <= end));
+        let pick = |ordinal: &u64| {
+            while items.next_if(|item| item.ordinal() < *ordinal).is_some() {}
+            items.next_if(|item| item.ordinal() == *ordinal)
+        };
+        Ok(reached.map(pick).collect())
+    }
 }
 
-fn is_served(composite: &index::Composite, keys: &[(Path, Direction)]) -> bool {
-    let paths = composite.paths();
-    let same = |flip: bool| {
-        paths.len() == keys.len()
-            && paths.iter().zip(keys).all(|((names, order), (path, direction))| {
-                let is_descending = (*direction == Direction::Descending) != flip;
-                path.is_names(names) && (*order == Order::Descending) == is_descending
-            })
+/// The paths of a composite index with their directions.
+fn keys_of(composite: &index::Composite) -> Vec<(Path, Direction)> {
+    let key = |(names, order): &(Vec<String>, Order)| {
+        let direction = match order {
+            Order::Ascending => Direction::Ascending,
+            Order::Descending => Direction::Descending,
+        };
+        (Path::of(names), direction)
     };
-    same(false) || same(true)
+    composite.paths().iter().map(key).collect()
+}
+
+/// The values of a partition key.
+fn values_of(key: &PartitionKey) -> Vec<Value> {
+    let value = |component: &Component| match component {
+        Component::Undefined => Value::Undefined,
+        Component::Null => Value::Null,
+        Component::Bool(bool) => Value::Bool(*bool),
+        Component::Number(number) => Value::Number(*number),
+        Component::String(text) => Value::from(text.as_str()),
+    };
+    key.0.iter().map(value).collect()
 }
 
 fn store_direction(direction: Direction) -> store::Direction {

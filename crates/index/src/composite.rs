@@ -65,6 +65,21 @@ impl Composite {
         rest.is_empty().then_some(values)
     }
 
+    /// Where the first value ends of which a term does not hold all; `None` if there is none.
+    /// `values` is the term without the front of the index.
+    pub fn cut(&self, values: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        for (_, order) in &self.paths {
+            let inverted = if *order == Order::Descending { 0xFF } else { 0x00 };
+            let (length, is_exact) = encode::extent(values.get(at..)?, inverted)?;
+            at += length;
+            if !is_exact {
+                return Some(at);
+            }
+        }
+        None
+    }
+
     fn write_term(&self, root: Node<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.id);
         for (path, order) in &self.paths {

@@ -206,6 +206,33 @@ fn decode_string(bytes: &[u8]) -> Option<(Decoded, usize)> {
     Some((Decoded { scalar: Scalar::String(text.into()), exact }, used + 1))
 }
 
+/// How many bytes the encoding at the front takes, and whether it holds the whole value, read
+/// without making the value. All bytes are inverted if `inverted` is FF, and are as they are if it
+/// is 00.
+pub(crate) fn extent(bytes: &[u8], inverted: u8) -> Option<(usize, bool)> {
+    match bytes.first()? ^ inverted {
+        tag::NUMBER => Some((9, true)),
+        tag::STRING => {
+            let mut at = 1;
+            loop {
+                at += bytes.get(at..)?.iter().position(|&byte| byte == inverted)?;
+                match bytes.get(at + 1)? ^ inverted {
+                    0x01 => return Some((at + 2, true)),
+                    0x02 => return Some((at + 2, false)),
+                    _ => at += 2,
+                }
+            }
+        }
+        tag::ARRAY | tag::OBJECT => Some((1, false)),
+        _ => Some((1, true)),
+    }
+}
+
+/// Where an encoding ends that does not hold its whole value; `None` if it does.
+pub fn cut(bytes: &[u8]) -> Option<usize> {
+    extent(bytes, 0).and_then(|(length, is_exact)| (!is_exact).then_some(length))
+}
+
 /// Reads escaped bytes up to a zero that is none: the bytes, what follows the zero, the length.
 pub(crate) fn read_escaped(bytes: &[u8]) -> Option<(Vec<u8>, u8, usize)> {
     let mut text = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use item::{Kind, Value};
 
 use crate::datum::Datum;
-use crate::eval::canonical;
+use crate::key::canonical;
 
 /// Which aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

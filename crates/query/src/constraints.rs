@@ -17,6 +17,8 @@ use crate::{Bound, Bounds, Path};
 pub(crate) struct Constraint {
     pub path: Path,
     pub allowed: Allowed,
+    /// Every value allowed satisfies the conjunct, not only the other way round.
+    pub is_exact: bool,
 }
 
 /// The values that can satisfy a conjunct.
@@ -40,7 +42,7 @@ pub(crate) fn conjuncts(filter: &Expr) -> Vec<&Expr> {
 pub(crate) fn constraint(expr: &Expr, slot_paths: &[Option<Path>]) -> Option<Constraint> {
     let path = |expr: &Expr| expr.path(slot_paths);
     let values = |path: Path, values: Vec<Value>| {
-        Some(Constraint { path, allowed: Allowed::Values(values) })
+        Some(Constraint { path, allowed: Allowed::Values(values), is_exact: true })
     };
     match expr {
         Expr::Slot(_) | Expr::Property(..) => values(path(expr)?, vec![Value::Bool(true)]),
@@ -60,10 +62,15 @@ pub(crate) fn constraint(expr: &Expr, slot_paths: &[Option<Path>]) -> Option<Con
             let lower = Bound::Included(low.clone());
             let upper = Bound::Included(high.clone());
             let allowed = Allowed::Range(Bounds { lower, upper });
-            (low.kind() == high.kind()).then_some(Constraint { path: path(value)?, allowed })
+            (low.kind() == high.kind()).then_some(Constraint {
+                path: path(value)?,
+                allowed,
+                is_exact: true,
+            })
         }
         Expr::Like { negated: false, value, pattern: LikePattern::Constant(pattern) } => {
-            prefixed(path(value)?, &pattern.prefix())
+            let found = prefixed(path(value)?, &pattern.prefix())?;
+            Some(Constraint { is_exact: false, ..found })
         }
         Expr::Call(function, arguments) => call(function.name, arguments, slot_paths),
         _ => None,
@@ -109,7 +116,7 @@ fn comparison(
         && let Some(argument) = is_defined_argument(left)
     {
         let allowed = Allowed::Values(vec![Value::Undefined]);
-        return Some(Constraint { path: argument.path(slot_paths)?, allowed });
+        return Some(Constraint { path: argument.path(slot_paths)?, allowed, is_exact: true });
     }
     let path = left.path(slot_paths)?;
     let value = primitive(right)?.clone();
@@ -130,7 +137,7 @@ fn comparison(
         }
         _ => return None,
     };
-    Some(Constraint { path, allowed })
+    Some(Constraint { path, allowed, is_exact: true })
 }
 
 fn call(name: &str, arguments: &[Expr], slot_paths: &[Option<Path>]) -> Option<Constraint> {
@@ -143,11 +150,13 @@ fn call(name: &str, arguments: &[Expr], slot_paths: &[Option<Path>]) -> Option<C
         "STARTSWITH" if is_plain => prefixed(path, arguments[1].as_constant()?.as_str()?),
         "StringEquals" if is_plain => {
             let text = arguments[1].as_constant()?.as_str()?;
-            Some(Constraint { path, allowed: Allowed::Values(vec![Value::from(text)]) })
+            let allowed = Allowed::Values(vec![Value::from(text)]);
+            Some(Constraint { path, allowed, is_exact: true })
         }
         "ARRAY_CONTAINS" if is_plain => {
             let value = primitive(&arguments[1])?.clone();
-            Some(Constraint { path: path.elements(), allowed: Allowed::Values(vec![value]) })
+            let (path, allowed) = (path.elements(), Allowed::Values(vec![value]));
+            Some(Constraint { path, allowed, is_exact: true })
         }
         _ => None,
     }
@@ -160,7 +169,8 @@ fn prefixed(path: Path, prefix: &str) -> Option<Constraint> {
     }
     let upper = successor(prefix).map_or(Bound::Unbounded, |s| Bound::Excluded(Value::from(s)));
     let lower = Bound::Included(Value::from(prefix));
-    Some(Constraint { path, allowed: Allowed::Range(Bounds { lower, upper }) })
+    let allowed = Allowed::Range(Bounds { lower, upper });
+    Some(Constraint { path, allowed, is_exact: true })
 }
 
 /// The smallest string greater than all that begin with `prefix`.

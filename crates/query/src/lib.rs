@@ -28,6 +28,7 @@ mod eval;
 mod exec;
 mod expr;
 mod functions;
+mod key;
 mod matches;
 mod over;
 mod page;
@@ -52,6 +53,7 @@ pub use plan::{Plan, plan};
 pub use plan_info::{DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info};
 pub use routing::{Pin, Routing, routing};
 pub use source::{
-    Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Source, SourceError,
+    Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Sizes, Source, SourceError,
+    Span,
 };
 pub use state::{STATE_BYTES_MAX, State};

@@ -72,7 +72,15 @@ impl Path {
 
     /// The value at a path without arrays; undefined if there is none.
     pub fn value(&self, root: Node<'_>) -> Value {
-        self.values(root).first().map_or(Value::Undefined, |node| node.to_value())
+        self.node(root).map_or(Value::Undefined, |node| node.to_value())
+    }
+
+    /// The node at a path without arrays, if there is one.
+    pub fn node<'a>(&self, root: Node<'a>) -> Option<Node<'a>> {
+        self.segments.iter().try_fold(root, |node, segment| match segment {
+            Segment::Property(name) => node.get(name),
+            Segment::Elements => None,
+        })
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use item::{Kind, Value};
 
 use crate::constraints::{Allowed, conjuncts, constraint};
-use crate::eval::canonical;
 use crate::expr::Expr;
+use crate::key::canonical;
 use crate::{BoundQuery, Path};
 
 /// Most pins a filter is expanded to; beyond that a shorter prefix of the key pins.

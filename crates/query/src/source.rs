@@ -14,9 +14,9 @@
 //!
 //! INVARIANTS (owed by the implementor)
 //! (Q1) Ordinals are unique within a partition, at least 1 and below `u64::MAX`.
-//! (Q2) Key bytes of [`Position`] sort as the values they stand for, and equal values have equal
-//!      keys in every partition. They are at most [`KEY_BYTES_MAX`] long. The key of a value that
-//!      was cut is never the key of a whole one.
+//! (Q2) Key bytes of [`Position`] sort as the values they stand for (those of a composite index in
+//!      its directions), and equal values have equal keys in every partition. The key of a value
+//!      that was cut is never the key of a whole one.
 //! (Q3) While one query runs over one source, equal calls give equal answers.
 
 use base::Ctx;
@@ -25,16 +25,17 @@ use item::{Item, Value};
 
 use crate::Path;
 
-/// Longest key of a [`Position`], so that a continuation stays small.
-pub const KEY_BYTES_MAX: usize = 400;
+/// Longest key of a [`Position`]: eight cut strings in a composite index. A continuation holds one.
+pub const KEY_BYTES_MAX: usize = 2100;
 
 /// Where items come from.
 pub trait Source {
     /// How many physical partitions are in scope. They are numbered from 0 in range order.
     fn partitions(&self) -> usize;
 
-    /// Whether the scope is one logical partition, so that an id names at most one item.
-    fn is_key_fixed(&self) -> bool;
+    /// The scope, if it is one logical partition: then an id names at most one item. The values at
+    /// the partition key paths, [`Value::Undefined`] where there is none.
+    fn fixed_key(&self) -> Option<&[Value]>;
 
     /// Items in ascending order of their ordinals, strictly after `after`.
     fn scan(
@@ -56,32 +57,38 @@ pub trait Source {
         rows_max: usize,
     ) -> Result<Batch<Item>, SourceError>;
 
-    /// Whether [`range`](Source::range) and [`lacking`](Source::lacking) can answer for this path
-    /// now: it is in the indexing policy, and its terms are complete and current.
+    /// Whether spans of this path can be read now: it is in the indexing policy, and its terms are
+    /// complete and current.
     fn is_indexed(&self, path: &Path) -> bool;
 
-    /// Whether a composite index serves an ORDER BY of exactly these keys, in this direction or
-    /// with all of them reversed.
-    fn has_composite(&self, keys: &[(Path, Direction)]) -> bool;
+    /// The composite indexes that can be read now.
+    fn composites(&self) -> Vec<Vec<(Path, Direction)>>;
 
-    /// Items that have a value within `bounds` at `path`, with their positions, in ascending
-    /// (key, ordinal) order or exactly the reverse, strictly past `after` in that direction.
+    /// Entries of the index in ascending (key, ordinal) order or exactly the reverse, strictly past
+    /// `after` in that direction.
     ///
-    /// All JSON types are there, in the order null, booleans, numbers, strings, arrays, objects;
-    /// arrays have one key, and so have objects. A term that does not hold its whole value (a long
-    /// string was cut) gives a position that is not exact; such an item may lie outside the bounds
-    /// and the query looks at it again, but an item within the bounds is never left out.
-    #[allow(clippy::too_many_arguments)] // A range is where, what, which way, from where, how much.
-    fn range(
+    /// Entries of items outside the scope are left out as far as the ordinal tells; an entry may
+    /// stand for an item that [`items`](Source::items) does not return. A term that does not hold
+    /// its whole value (a long string was cut) gives a position that is not exact; such an item
+    /// may lie outside the span and the query looks at it again, but an item within the span is
+    /// never left out.
+    fn entries(
         &self,
         ctx: &Ctx,
         partition: usize,
-        path: &Path,
-        bounds: &Bounds,
+        span: &Span,
         direction: Direction,
         after: Option<&Position>,
         rows_max: usize,
-    ) -> Result<Batch<(Position, Item)>, SourceError>;
+    ) -> Result<Batch<Position>, SourceError>;
+
+    /// The items at these ordinals, each if it is visible and in scope.
+    fn items(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        ordinals: &[u64],
+    ) -> Result<Vec<Option<Item>>, SourceError>;
 
     /// Items without a value at `path`, in order of their ordinals in `direction`, strictly past
     /// `after` in that direction.
@@ -94,6 +101,68 @@ pub trait Source {
         after: Option<u64>,
         rows_max: usize,
     ) -> Result<Batch<Item>, SourceError>;
+
+    /// Whether an indexed path may be without a value in some item of the partition. `false` only
+    /// if it is known, from counters, that all have one.
+    fn may_lack(&self, partition: usize, path: &Path) -> Result<bool, SourceError>;
+
+    /// How many entries a span has, over all partitions, counted up to `most`. A probe of the
+    /// planner; it is not metered.
+    fn probe(&self, span: &Span, most: usize) -> Result<usize, SourceError>;
+
+    /// How many entries of a span one partition has, if every one of them stands for an item in
+    /// scope with a value in the span.
+    fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Result<Option<u64>, SourceError>;
+
+    /// What counters say about the number of items.
+    fn sizes(&self) -> Result<Sizes, SourceError>;
+}
+
+/// Numbers of items, from counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// In scope, more or less.
+    pub scope: u64,
+    /// In the physical partitions of the scope.
+    pub partitions: u64,
+    /// The number in scope is exact, and every entry of the index stands for an item, if not for
+    /// one of another logical partition.
+    pub is_exact: bool,
+}
+
+/// Neighbouring entries of one index.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Span {
+    /// Items that have a value within `bounds` at `path`.
+    ///
+    /// All JSON types are there, in the order null, booleans, numbers, strings, arrays, objects;
+    /// arrays have one key, and so have objects.
+    Path {
+        /// Where the value is.
+        path: Path,
+        /// Which values.
+        bounds: Bounds,
+    },
+    /// Items in the order of a composite index: all items, since it knows absent values, and takes
+    /// arrays and objects for absent.
+    Composite {
+        /// Which index.
+        keys: Vec<(Path, Direction)>,
+        /// The values at its first paths.
+        equal: Vec<Value>,
+        /// What the path after them may be. Unbounded means absent values too.
+        bounds: Bounds,
+    },
+}
+
+impl Span {
+    /// Whether its entries come in the order of their ordinals: they have one key.
+    pub fn is_lookup(&self) -> bool {
+        match self {
+            Span::Path { bounds, .. } => bounds.single().is_some(),
+            Span::Composite { keys, equal, .. } => keys.len() == equal.len(),
+        }
+    }
 }
 
 /// Some of the rows of an answer.
@@ -139,16 +208,23 @@ pub struct Bounds {
 /// One end of [`Bounds`].
 pub type Bound = std::ops::Bound<Value>;
 
-/// A place in the order of a [`range`](Source::range).
+/// A place among the [`entries`](Source::entries) of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Order-preserving bytes of the value, without the path.
+    /// Order-preserving bytes of the values, without path or index.
     pub key: Bytes,
     /// The item's ordinal.
     pub ordinal: u64,
-    /// The key holds the whole value. Otherwise items of equal keys may have different values and
-    /// come in the order of their ordinals.
-    pub is_exact: bool,
+    /// Where the first value ends of which the key does not hold all, if there is one: items whose
+    /// keys are alike up to there may have different values and come in any order.
+    pub cut: Option<usize>,
+}
+
+impl Position {
+    /// The place of an entry whose key holds everything.
+    pub fn exact(key: Bytes, ordinal: u64) -> Position {
+        Position { key, ordinal, cut: None }
+    }
 }
 
 /// A source could not answer.

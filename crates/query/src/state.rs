@@ -1,7 +1,7 @@
 //! Where a query stopped: small, self-contained, and only good for the same query.
 //!
 //! ```text
-//! version | fingerprint of the query | rows seen | tag of the place | its fields
+//! version | fingerprint of the query | of the access | rows seen | tag of the place | its fields
 //! ```
 //!
 //! Numbers are variable-length, so that a token in a header stays short. Sealing the bytes against
@@ -13,15 +13,21 @@ use item::Value;
 use crate::{Error, KEY_BYTES_MAX, Parameters};
 
 /// Longest encoded state.
-pub const STATE_BYTES_MAX: usize = 700;
+pub const STATE_BYTES_MAX: usize = KEY_BYTES_MAX + 64;
 
-const VERSION: u8 = 1;
+/// Bytes of a sort key that a continuation carries; of a longer one the front, and how many rows
+/// with that front are done.
+pub(crate) const SORT_KEY_BYTES_MAX: usize = 400;
+
+const VERSION: u8 = 2;
 
 /// Where a query stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// Which query, with which parameters.
     pub(crate) fingerprint: u64,
+    /// Which way its items are read.
+    pub(crate) access: u32,
     /// Rows that passed the projection so far, for TOP, OFFSET and LIMIT.
     pub(crate) seen: u64,
     /// Where to go on.
@@ -36,13 +42,15 @@ pub(crate) enum Place {
     Items { partition: usize, after: u64, rows: u32 },
     /// In key order, past this position of this partition, in this range of the plan.
     Terms { partition: usize, range: u32, key: Bytes, ordinal: u64, rows: u32 },
-    /// In the items whose key does not hold the whole value: this many of them are done.
+    /// In the items whose keys begin alike and do not hold the whole value: this many are done.
     Run { key: Bytes, items: u32, rows: u32 },
     /// Among the items that lack the path.
     Lacking { partition: usize, after: u64, rows: u32 },
-    /// From the beginning again, passing over the rows already seen: for operators that must know
-    /// what came before.
+    /// From the beginning again, passing over the rows already seen.
     Replay,
+    /// Among sorted rows, past all with smaller keys; `rows` of those that begin with `key` are
+    /// done, or all of them if `key` is whole.
+    Sorted { key: Bytes, rows: u32 },
 }
 
 impl State {
@@ -50,6 +58,7 @@ impl State {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         out.extend_from_slice(&self.fingerprint.to_be_bytes());
+        out.extend_from_slice(&self.access.to_be_bytes());
         write_number(&mut out, self.seen);
         self.place.encode(&mut out);
         debug_assert!(out.len() <= STATE_BYTES_MAX);
@@ -83,6 +92,10 @@ impl Place {
                 write_numbers(out, 3, &[*partition as u64, *after, u64::from(*rows)]);
             }
             Place::Replay => out.push(4),
+            Place::Sorted { key, rows } => {
+                write_numbers(out, 5, &[u64::from(*rows)]);
+                write_bytes(out, key);
+            }
         }
     }
 }
@@ -116,8 +129,9 @@ impl Reader<'_> {
             return None;
         }
         let fingerprint = u64::from_be_bytes(self.take(8)?.try_into().ok()?);
+        let access = u32::from_be_bytes(self.take(4)?.try_into().ok()?);
         let seen = self.number()?;
-        Some(State { fingerprint, seen, place: self.place()? })
+        Some(State { fingerprint, access, seen, place: self.place()? })
     }
 
     fn place(&mut self) -> Option<Place> {
@@ -140,6 +154,10 @@ impl Reader<'_> {
                 rows: self.small()?,
             },
             4 => Place::Replay,
+            5 => {
+                let rows = self.small()?;
+                Place::Sorted { key: self.key()?, rows }
+            }
             _ => return None,
         })
     }
@@ -193,7 +211,12 @@ pub(crate) fn fingerprint(query: &sql::Query, parameters: &Parameters) -> u64 {
         text.push(b'=');
         Value::write_json(value, &mut text);
     }
-    text.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+    hash(&text)
+}
+
+/// FNV-1a: small, and the same everywhere and always.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
@@ -203,7 +226,7 @@ mod tests {
     use super::*;
 
     fn check(place: Place) {
-        let state = State { fingerprint: 0xfeed, seen: u64::MAX, place };
+        let state = State { fingerprint: 0xfeed, access: 7, seen: u64::MAX, place };
         let bytes = state.encode();
         assert!(bytes.len() <= STATE_BYTES_MAX);
         assert_eq!(State::decode(&bytes).unwrap(), state);
@@ -224,7 +247,8 @@ mod tests {
             ordinal: u64::MAX,
             rows: 1,
         });
-        check(Place::Run { key, items: u32::MAX, rows: u32::MAX });
+        check(Place::Run { key: key.clone(), items: u32::MAX, rows: u32::MAX });
+        check(Place::Sorted { key, rows: u32::MAX });
         check(Place::Lacking { partition: 1, after: 0, rows: 0 });
         check(Place::Replay);
     }

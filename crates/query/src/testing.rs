@@ -4,7 +4,7 @@ use base::Ctx;
 use bytes::Bytes;
 use item::{Draft, Item, Stamp, Value};
 
-use crate::{Batch, Bounds, Direction, Path, Point, Position, Source, SourceError};
+use crate::{Batch, Bounds, Direction, Path, Point, Position, Sizes, Source, SourceError, Span};
 
 /// An item with this body and ordinal; panics if the body is not a JSON object.
 pub fn item(body: &str, ordinal: u64) -> Item {
@@ -34,8 +34,10 @@ pub struct VecSource {
     pub excluded: Vec<Path>,
     /// The composite indexes.
     pub composites: Vec<Vec<(Path, Direction)>>,
-    /// What [`Source::is_key_fixed`] answers.
-    pub is_key_fixed: bool,
+    /// What [`Source::fixed_key`] answers.
+    pub fixed_key: Option<Vec<Value>>,
+    /// What [`Source::sizes`] says of itself.
+    pub is_exact: bool,
     /// Bytes of a string that a key keeps.
     pub string_bytes_max: usize,
 }
@@ -55,7 +57,8 @@ impl VecSource {
             is_indexed: true,
             excluded: Vec::new(),
             composites: Vec::new(),
-            is_key_fixed: false,
+            fixed_key: None,
+            is_exact: true,
             string_bytes_max: 64,
         }
     }
@@ -74,23 +77,69 @@ impl VecSource {
         item.id().as_deref() == Some(point.id.as_str()) && point.key.as_ref().is_none_or(has_key)
     }
 
-    /// The entries of a path in one partition, in order.
-    fn entries(&self, partition: usize, path: &Path, bounds: &Bounds) -> Vec<(Position, Item)> {
-        let mut entries: Vec<(Position, Item)> = Vec::new();
-        for item in &self.partitions[partition] {
-            for node in path.values(item.root()) {
-                let value = node.to_value();
-                let (key, is_exact) = self.key(&value);
-                let position = Position { key, ordinal: item.ordinal(), is_exact };
-                // What was cut may be anything that begins alike.
-                if bounds.contains(&value) || !is_exact {
-                    entries.push((position, item.clone()));
-                }
+    /// The entries of a span in one partition, in order.
+    fn span(&self, partition: usize, span: &Span) -> Vec<Position> {
+        let items = self.partitions[partition].iter();
+        let mut entries: Vec<Position> = match span {
+            Span::Path { path, bounds } => {
+                items.flat_map(|item| self.entries_of(item, path, bounds)).collect()
+            }
+            Span::Composite { keys, equal, bounds } => {
+                items.filter_map(|item| self.composite(item, keys, equal, bounds)).collect()
+            }
+        };
+        entries.sort_by(|a, b| (&a.key, a.ordinal).cmp(&(&b.key, b.ordinal)));
+        entries.dedup();
+        entries
+    }
+
+    fn entries_of(&self, item: &Item, path: &Path, bounds: &Bounds) -> Vec<Position> {
+        let mut entries = Vec::new();
+        for node in path.values(item.root()) {
+            let value = node.to_value();
+            let (key, is_exact) = self.key(&value);
+            let cut = (!is_exact).then_some(key.len());
+            // What was cut may be anything that begins alike.
+            if bounds.contains(&value) || !is_exact {
+                entries.push(Position { key, ordinal: item.ordinal(), cut });
             }
         }
-        entries.sort_by(|(a, _), (b, _)| (&a.key, a.ordinal).cmp(&(&b.key, b.ordinal)));
-        entries.dedup_by(|(a, _), (b, _)| a == b);
         entries
+    }
+
+    fn composite(
+        &self,
+        item: &Item,
+        keys: &[(Path, Direction)],
+        equal: &[Value],
+        bounds: &Bounds,
+    ) -> Option<Position> {
+        let (mut bytes, mut cut) = (Vec::new(), None);
+        for (at, (path, direction)) in keys.iter().enumerate() {
+            let value = match path.value(item.root()) {
+                Value::Array(_) | Value::Object(_) => Value::Undefined,
+                other => other,
+            };
+            let (mut key, is_exact) = self.key(&value);
+            if *direction == Direction::Descending {
+                key = key.iter().map(|byte| !byte).collect();
+            }
+            bytes.extend_from_slice(&key);
+            if !is_exact {
+                cut = cut.or(Some(bytes.len()));
+            }
+            let is_within = match equal.get(at) {
+                Some(own) => own.deep_eq(&value),
+                None if at == equal.len() && *bounds != Bounds::ALL => {
+                    !value.is_undefined() && bounds.contains(&value)
+                }
+                None => true,
+            };
+            if !is_within && is_exact {
+                return None;
+            }
+        }
+        Some(Position { key: bytes.into(), ordinal: item.ordinal(), cut })
     }
 
     /// Order-preserving bytes of a value, and whether they hold all of it.
@@ -128,8 +177,8 @@ impl Source for VecSource {
         self.partitions.len()
     }
 
-    fn is_key_fixed(&self) -> bool {
-        self.is_key_fixed
+    fn fixed_key(&self) -> Option<&[Value]> {
+        self.fixed_key.as_deref()
     }
 
     fn scan(
@@ -166,31 +215,24 @@ impl Source for VecSource {
         self.is_indexed && !self.excluded.contains(path)
     }
 
-    fn has_composite(&self, keys: &[(Path, Direction)]) -> bool {
-        self.composites.iter().any(|index| {
-            let same_paths = index.iter().map(|(p, _)| p).eq(keys.iter().map(|(p, _)| p));
-            let same = |(own, other): (&(Path, Direction), &(Path, Direction))| own.1 == other.1;
-            let mut directions = index.iter().zip(keys).map(same);
-            let first = directions.next();
-            same_paths && directions.all(|same| Some(same) == first)
-        })
+    fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
+        self.composites.clone()
     }
 
-    fn range(
+    fn entries(
         &self,
         ctx: &Ctx,
         partition: usize,
-        path: &Path,
-        bounds: &Bounds,
+        span: &Span,
         direction: Direction,
         after: Option<&Position>,
         rows_max: usize,
-    ) -> Result<Batch<(Position, Item)>, SourceError> {
-        let mut entries = self.entries(partition, path, bounds);
+    ) -> Result<Batch<Position>, SourceError> {
+        let mut entries = self.span(partition, span);
         if direction == Direction::Descending {
             entries.reverse();
         }
-        entries.retain(|(position, _)| {
+        entries.retain(|position| {
             after.is_none_or(|after| {
                 let order = (&position.key, position.ordinal).cmp(&(&after.key, after.ordinal));
                 if direction == Direction::Ascending { order.is_gt() } else { order.is_lt() }
@@ -198,8 +240,42 @@ impl Source for VecSource {
         });
         let batch = batch(entries, rows_max);
         ctx.meter().terms_read(batch.rows.len() as u64);
-        batch.rows.iter().for_each(|(_, item)| ctx.meter().item_read(item.text_len()));
         Ok(batch)
+    }
+
+    fn items(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        ordinals: &[u64],
+    ) -> Result<Vec<Option<Item>>, SourceError> {
+        let all = &self.partitions[partition];
+        let find = |ordinal: &u64| all.iter().find(|item| item.ordinal() == *ordinal).cloned();
+        let items: Vec<Option<Item>> = ordinals.iter().map(find).collect();
+        items.iter().flatten().for_each(|item| ctx.meter().item_read(item.text_len()));
+        Ok(items)
+    }
+
+    fn may_lack(&self, partition: usize, path: &Path) -> Result<bool, SourceError> {
+        let lacks = |item: &Item| path.values(item.root()).is_empty();
+        Ok(self.partitions[partition].iter().any(lacks))
+    }
+
+    fn probe(&self, span: &Span, most: usize) -> Result<usize, SourceError> {
+        let entries = (0..self.partitions.len()).map(|partition| self.span(partition, span).len());
+        Ok(entries.sum::<usize>().min(most))
+    }
+
+    fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Result<Option<u64>, SourceError> {
+        let entries = self.span(partition, span);
+        ctx.meter().terms_read(entries.len() as u64);
+        let is_exact = entries.iter().all(|entry| entry.cut.is_none());
+        Ok(is_exact.then_some(entries.len() as u64))
+    }
+
+    fn sizes(&self) -> Result<Sizes, SourceError> {
+        let items = self.partitions.iter().map(|items| items.len() as u64).sum();
+        Ok(Sizes { scope: items, partitions: items, is_exact: self.is_exact })
     }
 
     fn lacking(

@@ -50,7 +50,7 @@ fn parameters(case: &Json) -> Parameters {
 fn run(case: &Json, source: &VecSource, rows_max: usize) -> Result<Vec<Json>, Error> {
     let query = sql::parse(case["query"].as_str().expect("a query"))?;
     let bound = query::bind(&query, &parameters(case))?;
-    let plan = query::plan(bound, &[vec!["id".to_owned()]], source)?;
+    let plan = query::plan(bound, &[vec!["id".to_owned()]], source, None)?;
     let ctx = Ctx::background();
     let limits = PageLimits { rows_max, ..PageLimits::default() };
     let (mut rows, mut state) = (Vec::new(), None);

@@ -56,11 +56,12 @@ const WINDOWS: &[(&str, usize, usize)] = &[
 
 fn run(source: &VecSource, text: &str, rows_max: usize) -> Vec<String> {
     let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
-    let plan = query::plan(bound, &[vec!["id".to_owned()]], source).unwrap();
     let ctx = Ctx::background();
     let limits = PageLimits { rows_max, ..PageLimits::default() };
     let (mut rows, mut state) = (Vec::new(), None);
     loop {
+        let keys = [vec!["id".to_owned()]];
+        let plan = query::plan(bound.clone(), &keys, source, state.as_ref()).unwrap();
         let page = query::execute(&ctx, &plan, source, state.as_ref(), limits).unwrap();
         assert!(page.rows.len() <= rows_max);
         rows.extend(page.rows.iter().map(|row| String::from_utf8(row.to_vec()).unwrap()));

@@ -14,7 +14,7 @@ fn run(text: &str) -> String {
     let _ = query::plan_info(&query, &Parameters::new());
     let bound = query::bind(&query, &Parameters::new()).unwrap();
     query::routing(&bound, &[vec!["id".to_owned()]]);
-    let plan = query::plan(bound, &[vec!["id".to_owned()]], &source).unwrap();
+    let plan = query::plan(bound, &[vec!["id".to_owned()]], &source, None).unwrap();
     let ctx = Ctx::background();
     let page = query::execute(&ctx, &plan, &source, None, PageLimits::default()).unwrap();
     page.rows.iter().map(|row| String::from_utf8_lossy(row)).collect::<Vec<_>>().join(" ")

@@ -28,7 +28,7 @@ fn key() -> Vec<Vec<String>> {
 fn check(text: &str, plan: &str, rows: &str, meter: [u64; 3]) {
     let source = places();
     let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
-    let planned = query::plan(bound, &key(), &source).unwrap();
+    let planned = query::plan(bound, &key(), &source, None).unwrap();
     assert_eq!(planned.to_string().trim_end(), plan, "{text}");
     let ctx = Ctx::background();
     let page = query::execute(&ctx, &planned, &source, None, PageLimits::default()).unwrap();
@@ -66,7 +66,7 @@ fn an_equality_is_a_lookup_and_the_rest_a_filter() {
         concat!(
             "Project: VALUE p.id\n",
             "└─ Filter: (p.city = \"Oslo\") AND (p.notes.stars > 3)\n",
-            "   └─ TermLookup: /city = \"Oslo\"",
+            "   └─ Lookup: /city = \"Oslo\"",
         ),
         r#""3""#,
         [2, 2, 0],
@@ -80,7 +80,7 @@ fn an_equality_beyond_the_key_is_preferred() {
         concat!(
             "Project: VALUE p.id\n",
             "└─ Filter: (p.country = \"no\") AND (p.city = \"Oslo\")\n",
-            "   └─ TermLookup: /city = \"Oslo\"",
+            "   └─ Lookup: /city = \"Oslo\"",
         ),
         r#""1""#,
         [2, 2, 0],
@@ -94,7 +94,7 @@ fn two_comparisons_are_one_range() {
         concat!(
             "Project: VALUE p.id\n",
             "└─ Filter: (p.size > 3) AND (p.size <= 7)\n",
-            "   └─ TermRange: /size > 3 <= 7",
+            "   └─ Range: /size > 3 <= 7",
         ),
         r#""3" "1""#,
         [2, 2, 0],
@@ -108,7 +108,7 @@ fn a_prefix_is_a_range() {
         concat!(
             "Project: VALUE p.id\n",
             "└─ Filter: STARTSWITH(p.city, \"Os\")\n",
-            "   └─ TermRange: /city >= \"Os\" < \"Ot\"",
+            "   └─ Range: /city >= \"Os\" < \"Ot\"",
         ),
         r#""1" "3""#,
         [2, 2, 0],
@@ -122,7 +122,7 @@ fn an_element_of_an_array_is_a_lookup() {
         concat!(
             "Project: VALUE p.id\n",
             "└─ Filter: ARRAY_CONTAINS(p.tags, \"b\")\n",
-            "   └─ TermLookup: /tags/[] = \"b\"",
+            "   └─ Lookup: /tags/[] = \"b\"",
         ),
         r#""1" "3""#,
         [2, 2, 0],
@@ -147,7 +147,7 @@ fn ids_with_their_keys_are_points() {
 fn sorting_walks_the_terms_and_adds_items_without_the_path() {
     check(
         "SELECT VALUE p.id FROM p ORDER BY p.size DESC",
-        "Project: VALUE p.id\n└─ OrderedTerms: /size descending, and items without it",
+        "Project: VALUE p.id\n└─ Ordered: /size descending, and items without it",
         r#""1" "3" "2" "4""#,
         [3, 4, 0],
     );
@@ -161,7 +161,7 @@ fn a_bound_on_the_sort_key_bounds_the_walk() {
             "Take: rows 0 to 1\n",
             "└─ Project: VALUE p.id\n",
             "   └─ Filter: p.size > 3\n",
-            "      └─ OrderedTerms: /size > 3 ascending",
+            "      └─ Ordered: /size > 3 ascending",
         ),
         r#""3""#,
         [1, 1, 0],

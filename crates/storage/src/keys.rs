@@ -162,8 +162,17 @@ impl Place {
 
     /// Terms between `start` and `end`, both without an ordinal.
     pub fn terms(&self, start: &[u8], end: &[u8]) -> Range {
+        self.between(b'x', start, end)
+    }
+
+    /// Composite terms between `start` and `end`, both without an ordinal.
+    pub fn composites(&self, start: &[u8], end: &[u8]) -> Range {
+        self.between(b'y', start, end)
+    }
+
+    fn between(&self, tag: u8, start: &[u8], end: &[u8]) -> Range {
         let bound = |term: &[u8]| {
-            let mut key = self.tagged(b'x', term.len());
+            let mut key = self.tagged(tag, term.len());
             key.extend_from_slice(term);
             key
         };

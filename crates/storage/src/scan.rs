@@ -7,6 +7,7 @@ use store::{Direction, Range, ScanOptions, Space, View};
 use crate::cache::ItemCache;
 use crate::keys;
 use crate::shape::{Layout, LogicalKey, Partition, partition_key_of};
+use crate::verify::read_sums;
 use crate::visibility::Visibility;
 use crate::{Error, Result};
 
@@ -97,6 +98,21 @@ impl PartitionReader<'_> {
             }
         }
         Ok(Items { items, last, is_cut: page.is_cut })
+    }
+
+    /// How many terms a range has.
+    pub fn count_terms(&self, range: &Range) -> Result<u64> {
+        Ok(self.view.reader().count(Space::Term, range)?)
+    }
+
+    /// Items and bytes of the physical partition, or of one logical partition in it.
+    pub fn totals(&self, key: Option<&LogicalKey>) -> Result<[i64; 2]> {
+        let place = &self.partition.place;
+        let counter = match key {
+            Some(key) => place.logical_totals(&key.bytes),
+            None => place.totals(),
+        };
+        Ok(read_sums(self.view.reader().get(Space::Meta, &counter)?))
     }
 
     /// Term keys of a range, in order or reverse.

@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use item::Value;
 
-use super::{Env, canonical, eval, object};
+use super::{Env, eval, object};
 use crate::Error;
 use crate::aggregate::Accumulator;
 use crate::datum::Datum;
 use crate::expr::{Block, Grouping, Projection, RowSource};
+use crate::key::{self, canonical};
 
 /// Whether the receiver of rows wants more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +37,9 @@ pub(super) fn run<'a>(
             let mut groups = Groups::new(grouping);
             block
                 .for_each_row(env, &mut |env| groups.add(grouping, env).map(|_| Flow::Continue))?;
-            for (keys, aggregates) in groups.finish() {
+            let mut groups: Vec<_> = groups.finish().collect();
+            groups.sort_by(|(a, ..), (b, ..)| a.cmp(b));
+            for (_, keys, aggregates) in groups {
                 let value = block.projection.group_value(env, keys, aggregates)?;
                 if value.map_or(Flow::Continue, &mut emit) == Flow::Stop {
                     break;
@@ -148,11 +151,13 @@ impl Projection {
     }
 }
 
-/// The groups of a block while its rows come in, in the order of their first rows.
+/// The groups of a block while its rows come in.
 #[derive(Default)]
 pub(crate) struct Groups {
     places: HashMap<Vec<u8>, usize>,
     groups: Vec<Group>,
+    /// The key of the current row.
+    key: Vec<u8>,
     bytes: usize,
 }
 
@@ -166,18 +171,14 @@ impl Groups {
     pub fn new(grouping: &Grouping) -> Groups {
         let mut groups = Groups::default();
         if grouping.keys.is_empty() {
-            groups.group(grouping, Vec::new());
+            groups.open(grouping, Vec::new());
         }
         groups
     }
 
     /// Adds the current row, and returns roughly how many bytes the groups hold now.
     pub fn add<'a>(&mut self, grouping: &'a Grouping, env: &mut Env<'a>) -> Result<usize, Error> {
-        let mut keys = Vec::with_capacity(grouping.keys.len());
-        for key in &grouping.keys {
-            keys.push(eval(key, env)?.to_value());
-        }
-        let at = self.group(grouping, keys);
+        let at = self.group(grouping, env)?;
         for (index, (_, argument)) in grouping.aggregates.iter().enumerate() {
             let value = eval(argument, env)?;
             self.bytes += self.groups[at].accumulators[index].add(&value);
@@ -185,24 +186,36 @@ impl Groups {
         Ok(self.bytes)
     }
 
-    fn group(&mut self, grouping: &Grouping, keys: Vec<Value>) -> usize {
-        let mut identity = Vec::new();
-        keys.iter().for_each(|key| super::write::write_canonical(key, &mut identity));
-        if let Some(at) = self.places.get(&identity) {
-            return *at;
+    /// The group of the current row.
+    fn group<'a>(&mut self, grouping: &'a Grouping, env: &mut Env<'a>) -> Result<usize, Error> {
+        self.key.clear();
+        for expr in &grouping.keys {
+            key::write(&eval(expr, env)?, &mut self.key);
         }
-        self.bytes += 2 * identity.len() + 64;
+        if let Some(at) = self.places.get(&self.key) {
+            return Ok(*at);
+        }
+        let keys = grouping.keys.iter().map(|expr| Ok(eval(expr, env)?.to_value()));
+        let keys = keys.collect::<Result<Vec<_>, Error>>()?;
+        Ok(self.open(grouping, keys))
+    }
+
+    fn open(&mut self, grouping: &Grouping, keys: Vec<Value>) -> usize {
+        self.bytes += 2 * self.key.len() + 64;
         let kinds = grouping.aggregates.iter();
         let accumulators = kinds.map(|(kind, _)| Accumulator::new(*kind)).collect();
         self.groups.push(Group { keys, accumulators });
-        self.places.insert(identity, self.groups.len() - 1);
+        self.places.insert(self.key.clone(), self.groups.len() - 1);
         self.groups.len() - 1
     }
 
-    /// The keys and results of each group.
-    pub fn finish(self) -> impl Iterator<Item = (Vec<Value>, Vec<Value>)> {
-        self.groups.into_iter().map(|Group { keys, accumulators }| {
-            (keys, accumulators.into_iter().map(Accumulator::finish).collect())
+    /// The key bytes, keys and results of each group, in no order.
+    pub fn finish(self) -> impl Iterator<Item = (Vec<u8>, Vec<Value>, Vec<Value>)> {
+        let mut groups: Vec<Option<Group>> = self.groups.into_iter().map(Some).collect();
+        self.places.into_iter().filter_map(move |(key, at)| {
+            let Group { keys, accumulators } = groups[at].take()?;
+            let results = accumulators.into_iter().map(Accumulator::finish).collect();
+            Some((key, keys, results))
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::functions::Body;
 use like::Pattern;
 
 pub(crate) use blocks::{Flow, Groups};
-pub(crate) use write::{canonical, write_projection, write_value};
+pub(crate) use write::{write_projection, write_value};
 
 /// What expressions are evaluated in.
 pub(crate) struct Env<'a> {

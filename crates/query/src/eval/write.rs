@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use item::{Kind, Value};
+use item::Value;
 
 use super::{Env, eval};
 use crate::Error;
@@ -98,43 +98,5 @@ fn is_finite(value: &Value) -> bool {
         Value::Array(elements) => elements.iter().all(is_finite),
         Value::Object(object) => object.iter().all(|(_, value)| is_finite(value)),
         Value::Undefined | Value::Null | Value::Bool(_) | Value::String(_) => true,
-    }
-}
-
-/// Bytes that are equal exactly for equal values: DISTINCT and GROUP BY compare these.
-pub(crate) fn canonical(value: &Value) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_canonical(value, &mut out);
-    out
-}
-
-/// Appends [`canonical`] bytes. They end by themselves, so that several can follow each other.
-pub(super) fn write_canonical(value: &Value, out: &mut Vec<u8>) {
-    match value.kind() {
-        None => out.push(b'u'),
-        // Their JSON text would be that of null.
-        Some(Kind::Number) if !is_finite(value) => out.extend_from_slice(
-            value.as_f64().map_or(String::new(), |number| format!("{number};")).as_bytes(),
-        ),
-        Some(Kind::Null | Kind::Bool | Kind::Number | Kind::String) => {
-            value.write_json(out);
-            out.push(b';');
-        }
-        Some(Kind::Array) => {
-            out.push(b'[');
-            let elements = value.as_array().unwrap_or_default();
-            elements.iter().for_each(|element| write_canonical(element, out));
-            out.push(b']');
-        }
-        Some(Kind::Object) => {
-            out.push(b'{');
-            let mut members: Vec<_> = value.as_object().map_or(Vec::new(), |o| o.iter().collect());
-            members.sort_by_key(|(name, _)| *name);
-            for (name, value) in members {
-                Value::from(name).write_json(out);
-                write_canonical(value, out);
-            }
-            out.push(b'}');
-        }
     }
 }

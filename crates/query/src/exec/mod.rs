@@ -1,18 +1,21 @@
 //! Running a plan, one page at a time.
 //!
 //! ```text
-//! walk ──items──▶ block ──rows──▶ sink ──▶ page
-//!  │                               │
-//!  └── where we are                └── distinct, TOP, OFFSET, LIMIT, size of the page
+//! walk ──items──▶ block ──rows──▶ sink ──▶ page       rows come out as items come in
+//!  │                 └───▶ sorter ──▶ sink ──▶ page    ORDER BY, DISTINCT, GROUP BY
+//!  └── where we are                └── TOP, OFFSET, LIMIT, size of the page
 //! ```
 //!
 //! A walk brings candidates in an order that can be resumed. The block of the query makes rows of
-//! each. The sink decides which rows come out and when the page is full. Grouping and sorting take
-//! all rows before the first comes out; they, and DISTINCT, resume by running again and passing
-//! over what was seen.
+//! each. The sink decides which rows come out and when the page is full. Grouping, DISTINCT and
+//! sorting look at all rows before the first comes out; they resume past the key of the last.
 
+mod entries;
+mod order;
 mod ordered;
+mod shortcuts;
 mod sink;
+mod sorter;
 mod walk;
 
 use std::cmp::Ordering;
@@ -24,10 +27,13 @@ use item::{Item, Value};
 use crate::datum::Datum;
 use crate::eval::{Env, Flow, Groups, write_projection};
 use crate::expr::{Expr, Projection};
+use crate::key;
 use crate::state::Place;
 use crate::{BoundQuery, Direction, Error, Page, PageEnd, PageLimits, Plan, Source, State};
+use order::Order;
 use sink::{Sink, Verdict};
-use walk::{Candidate, Mark, Walk};
+use sorter::Sorter;
+use walk::{Candidate, Mark, Reader, Walk};
 
 /// Candidates between two looks at the clock.
 const CANDIDATES_PER_CHECK: usize = 32;
@@ -49,7 +55,7 @@ pub fn execute(
     let run = Run { ctx, started: ctx.now(), plan, source, limits };
     match () {
         () if plan.query.block.grouping.is_some() => run.grouped(resume),
-        () if plan.sorts => run.sorted(resume),
+        () if plan.sorts || plan.query.block.distinct => run.sorted(resume),
         () => run.streamed(resume),
     }
 }
@@ -64,7 +70,7 @@ struct Run<'a> {
 
 /// Called with a row, the query it is a row of, and the item it comes from.
 type Visit<'v> =
-    &'v mut dyn for<'e> FnMut(&mut Env<'e>, &'e BoundQuery, &Candidate) -> Result<(), Error>;
+    &'v mut dyn for<'e> FnMut(&mut Env<'e>, &'e BoundQuery, &Candidate) -> Result<Flow, Error>;
 
 /// How far a streamed page got.
 struct Progress {
@@ -76,20 +82,13 @@ struct Progress {
 }
 
 impl<'a> Run<'a> {
+    fn reader(&self) -> Reader<'a> {
+        let memory_bytes_max = self.limits.memory_bytes_max;
+        Reader { ctx: self.ctx, source: self.source, memory_bytes_max }
+    }
+
     fn sink(&self, resume: Option<&State>) -> Sink<'a> {
-        let replays = self.replays();
-        Sink::new(self.plan, self.limits, resume.map_or(0, |state| state.seen), replays)
-    }
-
-    /// Whether a later page starts from the beginning.
-    fn replays(&self) -> bool {
-        let block = &self.plan.query.block;
-        block.distinct || block.grouping.is_some() || self.plan.sorts
-    }
-
-    fn walk(&self, place: Option<&Place>) -> Result<Walk<'a>, Error> {
-        let place = place.filter(|_| !self.replays());
-        Walk::new(self.ctx, self.plan, self.source, place)
+        Sink::new(self.plan, self.limits, resume.map_or(0, |state| state.seen))
     }
 
     /// Rows come out as items come in.
@@ -98,7 +97,7 @@ impl<'a> Run<'a> {
         if sink.is_over() {
             return Ok(sink.into_page(None, PageEnd::Exhausted));
         }
-        let mut walk = self.walk(resume.map(|state| &state.place))?;
+        let mut walk = Walk::new(self.reader(), self.plan, resume.map(|state| &state.place))?;
         let mut skip = walk.rows_done();
         let mut progress: Option<Progress> = None;
         let (mut count, mut misses) = (0, 0);
@@ -137,7 +136,7 @@ impl<'a> Run<'a> {
 
     /// A page without progress would be asked for again and again.
     fn out_of_time(&self, sink: Sink<'a>, progress: Option<Progress>) -> Result<Page, Error> {
-        if progress.is_none() || self.replays() && sink.is_empty() {
+        if progress.is_none() {
             return Err(Error::Deadline);
         }
         Ok(self.stopped(sink, progress, PageEnd::Deadline))
@@ -150,12 +149,10 @@ impl<'a> Run<'a> {
 
     fn stopped(&self, sink: Sink<'a>, progress: Option<Progress>, end: PageEnd) -> Page {
         let place = match progress {
-            _ if self.replays() => Place::Replay,
             Some(Progress { mark, rows, is_finished }) => mark.place(rows, is_finished),
             None => Place::Replay,
         };
-        let state = State { fingerprint: self.plan.fingerprint(), seen: sink.seen(), place };
-        sink.into_page(Some(state), end)
+        sink.into_page(Some(place), end)
     }
 
     /// Offers the rows of one item to the sink; the first `skip` were offered on an earlier page.
@@ -176,7 +173,7 @@ impl<'a> Run<'a> {
                 return Ok(Flow::Continue);
             }
             if let Some(row) = project(&block.projection, candidate.item.as_ref(), env)? {
-                verdict = sink.offer(row, || block.projection.value(env))?;
+                verdict = sink.offer(row);
             }
             if verdict == Verdict::Full {
                 return Ok(Flow::Stop);
@@ -207,14 +204,18 @@ impl<'a> Run<'a> {
 
     /// Calls `visit` with every row of every candidate, for operators that need them all.
     fn for_each_row(&self, visit: Visit<'_>) -> Result<(), Error> {
-        let mut walk = self.walk(None)?;
+        let mut walk = Walk::new(self.reader(), self.plan, None)?;
         let mut count = 0;
         while let Some(candidate) = walk.next(usize::MAX)? {
             let mut env = self.env(&candidate);
-            self.plan.query.block.for_each_row(&mut env, &mut |env| {
-                visit(env, &self.plan.query, &candidate)?;
-                Ok(Flow::Continue)
-            })?;
+            let flow = self
+                .plan
+                .query
+                .block
+                .for_each_row(&mut env, &mut |env| visit(env, &self.plan.query, &candidate))?;
+            if flow == Flow::Stop {
+                break;
+            }
             count += 1;
             if count % CANDIDATES_PER_CHECK == 0 && self.ctx.deadline().is_over() {
                 return Err(Error::Deadline);
@@ -223,90 +224,107 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn check_memory(&self, bytes: usize) -> Result<(), Error> {
-        let bytes_max = self.limits.memory_bytes_max;
-        if bytes <= bytes_max { Ok(()) } else { Err(Error::TooLarge { bytes_max }) }
+    fn sorter(&self, sink: &Sink<'_>, resume: Option<&State>) -> Result<Sorter, Error> {
+        let place = resume.map(|state| &state.place);
+        Sorter::new(sink.wanted(), self.limits.memory_bytes_max, place)
     }
 
-    /// Groups first, in the order of their first rows.
+    fn drained(&self, sorter: Sorter, mut sink: Sink<'a>) -> Result<Page, Error> {
+        match sorter.drain(&mut sink)? {
+            Some((place, end)) => Ok(sink.into_page(Some(place), end)),
+            None => Ok(sink.into_page(None, PageEnd::Exhausted)),
+        }
+    }
+
+    /// Groups first, in the order of their keys.
     fn grouped(&self, resume: Option<&State>) -> Result<Page, Error> {
         let block = &self.plan.query.block;
         let Some(grouping) = &block.grouping else { return self.streamed(resume) };
-        let mut sink = self.sink(resume);
-        let mut groups = Groups::new(grouping);
-        self.for_each_row(&mut |env, query, _| match &query.block.grouping {
-            Some(grouping) => self.check_memory(groups.add(grouping, env)?),
-            None => Ok(()),
-        })?;
+        let sink = self.sink(resume);
+        let mut sorter = self.sorter(&sink, resume)?;
         let mut env = Env::with_root(self.ctx, self.started, Datum::UNDEFINED);
-        for (keys, aggregates) in groups.finish() {
+        let mut take = |key: Vec<u8>, keys, aggregates| -> Result<(), Error> {
             let value = block.projection.group_value(&mut env, keys, aggregates)?;
-            let Some(value) = value else { continue };
-            let row = write_value(&value)?;
-            match sink.offer(row, || Ok(Some(value)))? {
-                Verdict::More => {}
-                Verdict::Over => break,
-                Verdict::Full => {
-                    let end = sink.is_full().unwrap_or(PageEnd::Bytes);
-                    return Ok(self.stopped(sink, None, end));
-                }
+            let Some(value) = value else { return Ok(()) };
+            let key = if block.distinct { key::canonical(&value) } else { key };
+            if sorter.wants(&key) {
+                sorter.insert(key, write_value(&value)?);
             }
+            Ok(())
+        };
+        let indexed = match &self.plan.shortcut {
+            Some(shortcut) => self.shortcut(shortcut)?,
+            None => None,
+        };
+        if let Some(aggregates) = indexed {
+            take(Vec::new(), Vec::new(), aggregates)?;
+            return self.drained(sorter, sink);
         }
-        Ok(sink.into_page(None, PageEnd::Exhausted))
-    }
-
-    /// All rows first, then in order; ties by partition, then by ordinal.
-    fn sorted(&self, resume: Option<&State>) -> Result<Page, Error> {
-        let mut sink = self.sink(resume);
-        let mut rows = self.sortable_rows()?;
-        rows.sort_by(|a, b| self.compare(a, b));
-        for SortableRow { row, value, .. } in rows {
-            match sink.offer(row, || Ok(Some(value)))? {
-                Verdict::More => {}
-                Verdict::Over => break,
-                Verdict::Full => {
-                    let end = sink.is_full().unwrap_or(PageEnd::Bytes);
-                    return Ok(self.stopped(sink, None, end));
-                }
+        let mut groups = Groups::new(grouping);
+        let reader = self.reader();
+        self.for_each_row(&mut |env, query, _| {
+            if let Some(grouping) = &query.block.grouping {
+                reader.check_memory(groups.add(grouping, env)?)?;
             }
-        }
-        Ok(sink.into_page(None, PageEnd::Exhausted))
-    }
-
-    fn sortable_rows(&self) -> Result<Vec<SortableRow>, Error> {
-        let mut rows: Vec<SortableRow> = Vec::new();
-        let mut bytes = 0;
-        self.for_each_row(&mut |env, query, candidate| {
-            let Some(item) = &candidate.item else { return Ok(()) };
-            let keys = query.order.iter().map(|(path, _)| path.value(item.root())).collect();
-            let Some(value) = query.block.projection.value(env)? else { return Ok(()) };
-            let row = write_value(&value)?;
-            bytes += 2 * row.len() + 128;
-            let (partition, ordinal) = (candidate.mark.partition(), item.ordinal());
-            rows.push(SortableRow { keys, partition, ordinal, row, value });
-            self.check_memory(bytes)
+            Ok(Flow::Continue)
         })?;
-        Ok(rows)
+        for (key, keys, aggregates) in groups.finish() {
+            take(key, keys, aggregates)?;
+        }
+        self.drained(sorter, sink)
     }
 
-    fn compare(&self, a: &SortableRow, b: &SortableRow) -> Ordering {
-        let order = &self.plan.query.order;
-        let keys = order.iter().zip(a.keys.iter().zip(&b.keys));
-        let by_keys = keys.map(|((_, direction), (a, b))| directed(a.compare(b), *direction));
-        let first = order.first().map_or(Direction::Ascending, |(_, direction)| *direction);
-        by_keys
-            .fold(Ordering::Equal, Ordering::then)
-            .then(a.partition.cmp(&b.partition))
-            .then(directed(a.ordinal.cmp(&b.ordinal), first))
+    /// All rows first, in order; ties by partition, then by ordinal. Rows that are to be distinct
+    /// are told apart by themselves instead.
+    fn sorted(&self, resume: Option<&State>) -> Result<Page, Error> {
+        let sink = self.sink(resume);
+        if sink.is_over() {
+            return Ok(sink.into_page(None, PageEnd::Exhausted));
+        }
+        let mut sorter = self.sorter(&sink, resume)?;
+        let order = Order { keys: &self.plan.query.order };
+        let comes_in_order = !self.plan.sorts && !order.keys.is_empty();
+        let mut row_number: (u64, u32) = (0, 0);
+        self.for_each_row(&mut |env, query, candidate| {
+            let mut key = Vec::new();
+            if let Some(item) = &candidate.item {
+                order.write(item.root(), &mut key);
+            }
+            if comes_in_order && sorter.is_beyond(&key) {
+                return Ok(Flow::Stop);
+            }
+            let projection = &query.block.projection;
+            if query.block.distinct {
+                let Some(value) = projection.value(env)? else { return Ok(Flow::Continue) };
+                key::write_value(&value, &mut key);
+                if sorter.wants(&key) {
+                    sorter.insert(key, write_value(&value)?);
+                }
+                return Ok(Flow::Continue);
+            }
+            let ordinal = candidate.ordinal().unwrap_or(0);
+            row_number =
+                if row_number.0 == ordinal { (ordinal, row_number.1 + 1) } else { (ordinal, 0) };
+            self.write_tie(candidate, row_number.1, &mut key);
+            if sorter.wants(&key)
+                && let Some(row) = project(projection, candidate.item.as_ref(), env)?
+            {
+                sorter.insert(key, row);
+            }
+            Ok(Flow::Continue)
+        })?;
+        self.drained(sorter, sink)
     }
-}
 
-struct SortableRow {
-    keys: Vec<Value>,
-    partition: usize,
-    ordinal: u64,
-    row: Bytes,
-    value: Value,
+    /// Appends what tells rows of equal order apart.
+    fn write_tie(&self, candidate: &Candidate, row: u32, key: &mut Vec<u8>) {
+        let first = self.plan.query.order.first().map(|(_, direction)| *direction);
+        let ordinal = candidate.ordinal().unwrap_or(0);
+        let ordinal = if first == Some(Direction::Descending) { !ordinal } else { ordinal };
+        key.extend_from_slice(&(candidate.mark.partition() as u32).to_be_bytes());
+        key.extend_from_slice(&ordinal.to_be_bytes());
+        key.extend_from_slice(&row.to_be_bytes());
+    }
 }
 
 /// An ordering read in a direction.

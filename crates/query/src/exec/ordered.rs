@@ -1,16 +1,17 @@
-//! Items in the order of a path, merged over all partitions.
+//! Items in the order of an index, merged over all partitions.
 //!
 //! ```text
-//! ascending    items without the path, partition after partition │ terms, merged
-//! descending   terms, merged │ items without the path, partition after partition
+//! ascending    items without the path, partition after partition │ entries, merged
+//! descending   entries, merged │ items without the path, partition after partition
 //! ```
 //!
 //! Ties are broken by partition, then by ordinal (descending in a descending walk). Because keys
 //! are comparable across partitions, one (key, partition, ordinal) is enough to resume all of
 //! them: those before the partition go on past the key, those after it begin at the key.
 //!
-//! Keys that do not hold their whole value come in runs of equal keys. A run is taken from all
-//! partitions together and sorted by the values themselves; inside it, progress is a count.
+//! Keys that do not hold their whole value come in runs of keys that begin alike. A run is taken
+//! from all partitions together and sorted by the values themselves; inside it, progress is a
+//! count.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -19,28 +20,29 @@ use bytes::Bytes;
 use item::Item;
 
 use super::directed;
+use super::order::Order;
 use super::walk::{Candidate, Mark, Reader};
 use crate::state::Place;
-use crate::{Bounds, Direction, Error, Path, Position};
+use crate::{Direction, Error, Path, Position, Span};
 
 pub(super) struct OrderedWalk<'a> {
     reader: Reader<'a>,
-    path: &'a Path,
-    bounds: &'a Bounds,
+    span: &'a Span,
     direction: Direction,
+    order: Order<'a>,
     phases: VecDeque<Phase>,
     cursors: Vec<Cursor>,
     run: Run,
-    lacking: LackingCursor,
+    lacking: LackingCursor<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Lacking,
-    Terms,
+    Entries,
 }
 
-/// The terms of one partition.
+/// The entries of one partition.
 #[derive(Default)]
 struct Cursor {
     after: Option<Position>,
@@ -48,10 +50,10 @@ struct Cursor {
     is_last: bool,
 }
 
-/// Items of one key that does not hold the whole value, sorted.
+/// Items whose keys begin alike and do not hold the whole value, sorted.
 #[derive(Default)]
 struct Run {
-    key: Bytes,
+    front: Bytes,
     /// Items taken out so far.
     done: u32,
     /// Items that earlier pages finished.
@@ -59,8 +61,8 @@ struct Run {
     items: VecDeque<(usize, Item)>,
 }
 
-#[derive(Default)]
-struct LackingCursor {
+struct LackingCursor<'a> {
+    path: Option<&'a Path>,
     partition: usize,
     after: Option<u64>,
     buffer: VecDeque<Item>,
@@ -70,21 +72,28 @@ struct LackingCursor {
 impl<'a> OrderedWalk<'a> {
     pub fn new(
         reader: Reader<'a>,
-        path: &'a Path,
-        bounds: &'a Bounds,
+        span: &'a Span,
         direction: Direction,
-        with_lacking: bool,
+        lacking: Option<&'a Path>,
+        order: Order<'a>,
         place: Option<&Place>,
     ) -> Result<OrderedWalk<'a>, Error> {
         let mut phases = VecDeque::from(match direction {
-            Direction::Ascending => [Phase::Lacking, Phase::Terms],
-            Direction::Descending => [Phase::Terms, Phase::Lacking],
+            Direction::Ascending => [Phase::Lacking, Phase::Entries],
+            Direction::Descending => [Phase::Entries, Phase::Lacking],
         });
-        phases.retain(|phase| with_lacking || *phase == Phase::Terms);
+        phases.retain(|phase| lacking.is_some() || *phase == Phase::Entries);
         let cursors = (0..reader.source.partitions()).map(|_| Cursor::default()).collect();
-        let (run, lacking) = (Run::default(), LackingCursor::default());
+        let lacking = LackingCursor {
+            path: lacking,
+            partition: 0,
+            after: None,
+            buffer: VecDeque::new(),
+            is_last: false,
+        };
+        let run = Run::default();
         let mut walk =
-            OrderedWalk { reader, path, bounds, direction, phases, cursors, run, lacking };
+            OrderedWalk { reader, span, direction, order, phases, cursors, run, lacking };
         if let Some(place) = place {
             walk.resume(place)?;
         }
@@ -99,7 +108,7 @@ impl<'a> OrderedWalk<'a> {
                 self.lacking.after = Some(*after);
             }
             Place::Terms { partition, key, ordinal, .. } => {
-                self.enter(Phase::Terms)?;
+                self.enter(Phase::Entries)?;
                 let (before_all, past_all) = self.edges();
                 for (at, cursor) in self.cursors.iter_mut().enumerate() {
                     let ordinal = match at.cmp(partition) {
@@ -107,22 +116,34 @@ impl<'a> OrderedWalk<'a> {
                         Ordering::Equal => *ordinal,
                         Ordering::Greater => before_all,
                     };
-                    let key = key.clone();
-                    cursor.after = Some(Position { key, ordinal, is_exact: true });
+                    cursor.after = Some(Position::exact(key.clone(), ordinal));
                 }
             }
             Place::Run { key, items, .. } => {
-                self.enter(Phase::Terms)?;
-                let (ordinal, _) = self.edges();
+                self.enter(Phase::Entries)?;
+                let before = self.before_run(key);
                 for cursor in &mut self.cursors {
-                    cursor.after = Some(Position { key: key.clone(), ordinal, is_exact: true });
+                    cursor.after = Some(before.clone());
                 }
-                self.run.key = key.clone();
+                self.run.front = key.clone();
                 self.run.skip = *items;
             }
-            Place::Items { .. } | Place::Replay => return Err(Error::WrongState),
+            Place::Items { .. } | Place::Replay | Place::Sorted { .. } => {
+                return Err(Error::WrongState);
+            }
         }
         Ok(())
+    }
+
+    /// The position before all keys that begin with `front`, in the direction of the walk. No key
+    /// goes on with FF.
+    fn before_run(&self, front: &Bytes) -> Position {
+        match self.direction {
+            Direction::Ascending => Position::exact(front.clone(), 0),
+            Direction::Descending => {
+                Position::exact([front, &[0xFF][..]].concat().into(), u64::MAX)
+            }
+        }
     }
 
     /// Drops the phases before this one.
@@ -145,7 +166,7 @@ impl<'a> OrderedWalk<'a> {
         while let Some(phase) = self.phases.front() {
             let candidate = match phase {
                 Phase::Lacking => self.next_lacking(rows_max)?,
-                Phase::Terms => self.next_term(rows_max)?,
+                Phase::Entries => self.next_entry(rows_max)?,
             };
             if candidate.is_some() {
                 return Ok(candidate);
@@ -156,9 +177,9 @@ impl<'a> OrderedWalk<'a> {
     }
 
     pub fn is_exhausted(&self) -> bool {
-        let terms_done = || {
-            self.run.items.is_empty()
-                && self.cursors.iter().all(|cursor| cursor.buffer.is_empty() && cursor.is_last)
+        let entries_done = || {
+            let is_done = |cursor: &Cursor| cursor.buffer.is_empty() && cursor.is_last;
+            self.run.items.is_empty() && self.cursors.iter().all(is_done)
         };
         let lacking_done = || {
             let lacking = &self.lacking;
@@ -167,13 +188,14 @@ impl<'a> OrderedWalk<'a> {
         };
         match self.phases.iter().collect::<Vec<_>>()[..] {
             [] => true,
-            [Phase::Terms] => terms_done(),
+            [Phase::Entries] => entries_done(),
             [Phase::Lacking] => lacking_done(),
             _ => false,
         }
     }
 
     fn next_lacking(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
+        let Some(path) = self.lacking.path else { return Ok(None) };
         while self.lacking.buffer.is_empty() {
             let cursor = &mut self.lacking;
             if cursor.is_last {
@@ -184,9 +206,12 @@ impl<'a> OrderedWalk<'a> {
                 return Ok(None);
             }
             let (partition, after) = (cursor.partition, cursor.after);
-            let Reader { ctx, source } = self.reader;
-            let batch =
-                source.lacking(ctx, partition, self.path, self.direction, after, rows_max)?;
+            let Reader { ctx, source, .. } = self.reader;
+            if !source.may_lack(partition, path)? {
+                cursor.is_last = true;
+                continue;
+            }
+            let batch = source.lacking(ctx, partition, path, self.direction, after, rows_max)?;
             cursor.after = batch.rows.last().map(Item::ordinal).or(after);
             cursor.is_last = batch.is_last || batch.rows.is_empty();
             cursor.buffer.extend(batch.rows);
@@ -198,7 +223,7 @@ impl<'a> OrderedWalk<'a> {
         }))
     }
 
-    fn next_term(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
+    fn next_entry(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
         loop {
             if let Some(candidate) = self.next_of_run() {
                 return Ok(Some(candidate));
@@ -206,9 +231,9 @@ impl<'a> OrderedWalk<'a> {
             let Some(partition) = self.best(rows_max)? else { return Ok(None) };
             let cursor = &mut self.cursors[partition];
             let Some((position, _)) = cursor.buffer.front() else { return Ok(None) };
-            if !position.is_exact {
-                let key = position.key.clone();
-                self.collect_run(key, rows_max)?;
+            if let Some(cut) = position.cut {
+                let front = position.key.slice(..cut);
+                self.collect_run(front, rows_max)?;
                 continue;
             }
             let direction = self.direction;
@@ -219,7 +244,7 @@ impl<'a> OrderedWalk<'a> {
         }
     }
 
-    /// The partition whose next term comes first.
+    /// The partition whose next entry comes first.
     fn best(&mut self, rows_max: usize) -> Result<Option<usize>, Error> {
         let share = (rows_max / self.cursors.len().max(1)).max(1);
         let mut best: Option<usize> = None;
@@ -238,39 +263,34 @@ impl<'a> OrderedWalk<'a> {
         Ok(best)
     }
 
-    /// Makes sure a cursor has a term if there is one.
+    /// Makes sure a cursor has an item if there is one.
     fn fill(&mut self, partition: usize, rows_max: usize) -> Result<(), Error> {
         let cursor = &mut self.cursors[partition];
-        if !cursor.buffer.is_empty() || cursor.is_last {
-            return Ok(());
+        while cursor.buffer.is_empty() && !cursor.is_last {
+            let (span, after) = (self.span, cursor.after.as_ref());
+            let Reader { ctx, source, .. } = self.reader;
+            let batch = source.entries(ctx, partition, span, self.direction, after, rows_max)?;
+            cursor.after = batch.rows.last().cloned().or(cursor.after.take());
+            cursor.is_last = batch.is_last || batch.rows.is_empty();
+            let items = self.reader.items_of(partition, batch.rows)?;
+            cursor.buffer.extend(items);
         }
-        let batch = self.reader.source.range(
-            self.reader.ctx,
-            partition,
-            self.path,
-            self.bounds,
-            self.direction,
-            cursor.after.as_ref(),
-            rows_max,
-        )?;
-        if let Some((position, _)) = batch.rows.last() {
-            cursor.after = Some(position.clone());
-        }
-        cursor.is_last = batch.is_last || batch.rows.is_empty();
-        cursor.buffer.extend(batch.rows);
         Ok(())
     }
 
-    /// Takes all items of a key and sorts them by their values.
-    fn collect_run(&mut self, key: Bytes, rows_max: usize) -> Result<(), Error> {
+    /// Takes all items whose keys begin with `front` and sorts them by their values.
+    fn collect_run(&mut self, front: Bytes, rows_max: usize) -> Result<(), Error> {
         let mut items = Vec::new();
+        let mut bytes = 0;
         for partition in 0..self.cursors.len() {
             loop {
                 self.fill(partition, rows_max)?;
                 let buffer = &mut self.cursors[partition].buffer;
                 match buffer.pop_front() {
-                    Some((position, item)) if position.key == key => {
-                        items.push((self.path.value(item.root()), partition, item));
+                    Some((position, item)) if position.key.starts_with(&front) => {
+                        bytes += item.text_len() + 128;
+                        self.reader.check_memory(bytes)?;
+                        items.push((self.order.key(item.root()), partition, item));
                     }
                     Some(other) => {
                         buffer.push_front(other);
@@ -282,19 +302,19 @@ impl<'a> OrderedWalk<'a> {
         }
         let direction = self.direction;
         items.sort_by(|(a, a_partition, a_item), (b, b_partition, b_item)| {
-            directed(a.compare(b), direction)
+            a.cmp(b)
                 .then(a_partition.cmp(b_partition))
                 .then(directed(a_item.ordinal().cmp(&b_item.ordinal()), direction))
         });
-        let skip = if self.run.key == key { std::mem::take(&mut self.run.skip) } else { 0 };
+        let skip = if self.run.front == front { std::mem::take(&mut self.run.skip) } else { 0 };
         let items = items.into_iter().map(|(_, partition, item)| (partition, item));
-        self.run = Run { key, done: skip, skip: 0, items: items.skip(skip as usize).collect() };
+        self.run = Run { front, done: skip, skip: 0, items: items.skip(skip as usize).collect() };
         Ok(())
     }
 
     fn next_of_run(&mut self) -> Option<Candidate> {
         let (partition, item) = self.run.items.pop_front()?;
-        let mark = Mark::Run { partition, key: self.run.key.clone(), index: self.run.done };
+        let mark = Mark::Run { partition, key: self.run.front.clone(), index: self.run.done };
         self.run.done += 1;
         Some(Candidate { item: Some(item), mark })
     }

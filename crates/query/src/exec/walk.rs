@@ -6,10 +6,12 @@ use base::Ctx;
 use bytes::Bytes;
 use item::Item;
 
+use super::entries::EntryWalk;
+use super::order::Order;
 use super::ordered::OrderedWalk;
 use crate::plan::Access;
 use crate::state::Place;
-use crate::{Bounds, Direction, Error, Path, Plan, Point, Position, Source};
+use crate::{Direction, Error, Plan, Point, Position, Source};
 
 /// Most items asked for at once.
 const BATCH_ROWS_MAX: usize = 256;
@@ -101,7 +103,7 @@ enum Kind<'a> {
     Nothing,
     Once { is_done: bool },
     Items(ItemWalk<'a>),
-    Terms(TermWalk<'a>),
+    Entries(EntryWalk<'a>),
     Ordered(Box<OrderedWalk<'a>>),
 }
 
@@ -110,17 +112,36 @@ enum Kind<'a> {
 pub(super) struct Reader<'a> {
     pub ctx: &'a Ctx,
     pub source: &'a dyn Source,
+    /// Bytes that what is held at once may have.
+    pub memory_bytes_max: usize,
+}
+
+impl Reader<'_> {
+    /// The items of entries, with them; entries without one are passed over.
+    pub fn items_of(
+        &self,
+        partition: usize,
+        entries: Vec<Position>,
+    ) -> Result<impl Iterator<Item = (Position, Item)> + use<>, Error> {
+        let ordinals: Vec<u64> = entries.iter().map(|entry| entry.ordinal).collect();
+        let items = self.source.items(self.ctx, partition, &ordinals)?;
+        let pairs = entries.into_iter().zip(items);
+        Ok(pairs.filter_map(|(entry, item)| Some((entry, item?))))
+    }
+
+    pub fn check_memory(&self, bytes: usize) -> Result<(), Error> {
+        let bytes_max = self.memory_bytes_max;
+        if bytes <= bytes_max { Ok(()) } else { Err(Error::TooLarge { bytes_max }) }
+    }
 }
 
 impl<'a> Walk<'a> {
     pub fn new(
-        ctx: &'a Ctx,
+        reader: Reader<'a>,
         plan: &'a Plan,
-        source: &'a dyn Source,
         place: Option<&Place>,
     ) -> Result<Walk<'a>, Error> {
-        let reader = Reader { ctx, source };
-        let partitions = source.partitions();
+        let partitions = reader.source.partitions();
         if place.is_some_and(|place| place.partition() >= partitions.max(1)) {
             return Err(Error::WrongState);
         }
@@ -129,12 +150,15 @@ impl<'a> Walk<'a> {
             Access::Once => Kind::Once { is_done: false },
             Access::Points(points) => Kind::Items(ItemWalk::new(reader, Some(points), place)?),
             Access::Scan => Kind::Items(ItemWalk::new(reader, None, place)?),
-            Access::Terms { path, ranges } => {
-                Kind::Terms(TermWalk::new(reader, path, ranges, place)?)
+            Access::Entries { spans, also } => {
+                Kind::Entries(EntryWalk::new(reader, spans, also, place)?)
             }
-            Access::Ordered { path, bounds, direction, with_lacking } => Kind::Ordered(Box::new(
-                OrderedWalk::new(reader, path, bounds, *direction, *with_lacking, place)?,
-            )),
+            Access::Ordered { span, direction, lacking } => {
+                let order = Order { keys: &plan.query.order };
+                let lacking = lacking.as_ref();
+                let walk = OrderedWalk::new(reader, span, *direction, lacking, order, place)?;
+                Kind::Ordered(Box::new(walk))
+            }
         };
         let direction = plan.access.direction();
         let rows_done = place.and_then(|place| place.rows_done(direction));
@@ -155,7 +179,7 @@ impl<'a> Walk<'a> {
                 Ok(is_first.then_some(Candidate { item: None, mark: Mark::Once }))
             }
             Kind::Items(walk) => walk.next(rows_max),
-            Kind::Terms(walk) => walk.next(rows_max),
+            Kind::Entries(walk) => walk.next(rows_max),
             Kind::Ordered(walk) => walk.next(rows_max),
         }
     }
@@ -166,7 +190,7 @@ impl<'a> Walk<'a> {
             Kind::Nothing => true,
             Kind::Once { is_done } => *is_done,
             Kind::Items(walk) => walk.is_exhausted(),
-            Kind::Terms(walk) => walk.is_exhausted(),
+            Kind::Entries(walk) => walk.is_exhausted(),
             Kind::Ordered(walk) => walk.is_exhausted(),
         }
     }
@@ -178,7 +202,7 @@ impl Place {
             Place::Items { partition, .. }
             | Place::Terms { partition, .. }
             | Place::Lacking { partition, .. } => *partition,
-            Place::Run { .. } | Place::Replay => 0,
+            Place::Run { .. } | Place::Replay | Place::Sorted { .. } => 0,
         }
     }
 
@@ -192,7 +216,7 @@ impl Place {
             Place::Terms { ordinal, rows, .. } => (Some(next(*ordinal)), *rows),
             Place::Lacking { after, rows, .. } => (Some(next(*after)), *rows),
             Place::Run { rows, .. } => (None, *rows),
-            Place::Replay => return None,
+            Place::Replay | Place::Sorted { .. } => return None,
         };
         Some(RowsDone { ordinal, rows })
     }
@@ -241,7 +265,7 @@ impl<'a> ItemWalk<'a> {
     }
 
     fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
-        let Reader { ctx, source } = self.reader;
+        let Reader { ctx, source, .. } = self.reader;
         let batch = match self.points {
             Some(points) => source.points(ctx, self.partition, points, self.after, rows_max)?,
             None => source.scan(ctx, self.partition, self.after, rows_max)?,
@@ -255,104 +279,5 @@ impl<'a> ItemWalk<'a> {
     fn is_exhausted(&self) -> bool {
         let is_last_partition = self.partition + 1 >= self.reader.source.partitions();
         self.buffer.is_empty() && self.is_last && is_last_partition
-    }
-}
-
-/// The terms of some ranges of a path, partition after partition. The ranges do not overlap, so
-/// no item comes twice.
-struct TermWalk<'a> {
-    reader: Reader<'a>,
-    path: &'a Path,
-    ranges: &'a [Bounds],
-    partition: usize,
-    range: usize,
-    after: Option<Position>,
-    buffer: VecDeque<(Position, Item)>,
-    is_last: bool,
-}
-
-impl<'a> TermWalk<'a> {
-    fn new(
-        reader: Reader<'a>,
-        path: &'a Path,
-        ranges: &'a [Bounds],
-        place: Option<&Place>,
-    ) -> Result<TermWalk<'a>, Error> {
-        let (partition, range, after) = match place {
-            None => (0, 0, None),
-            Some(Place::Terms { partition, range, key, ordinal, .. }) => {
-                let position = Position { key: key.clone(), ordinal: *ordinal, is_exact: true };
-                (*partition, *range as usize, Some(position))
-            }
-            Some(_) => return Err(Error::WrongState),
-        };
-        let buffer = VecDeque::new();
-        Ok(TermWalk { reader, path, ranges, partition, range, after, buffer, is_last: false })
-    }
-
-    fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
-        loop {
-            let Some((position, item)) = self.buffer.pop_front() else {
-                if !self.advance(rows_max)? {
-                    return Ok(None);
-                }
-                continue;
-            };
-            if !self.is_in_range(&position, &item) {
-                continue;
-            }
-            let (partition, range) = (self.partition, self.range as u32);
-            let direction = Direction::Ascending;
-            let mark = Mark::Terms { partition, range, position, direction };
-            return Ok(Some(Candidate { item: Some(item), mark }));
-        }
-    }
-
-    /// Fetches from the next range that is not done; `false` if there is none.
-    fn advance(&mut self, rows_max: usize) -> Result<bool, Error> {
-        if self.is_last {
-            (self.range, self.after, self.is_last) = (self.range + 1, None, false);
-        }
-        if self.range >= self.ranges.len() {
-            (self.partition, self.range, self.after) = (self.partition + 1, 0, None);
-        }
-        if self.partition >= self.reader.source.partitions() || self.ranges.is_empty() {
-            return Ok(false);
-        }
-        self.fetch(rows_max)?;
-        Ok(true)
-    }
-
-    /// An item whose value was cut comes up in every range that begins alike; it belongs to one.
-    /// A path through an array has a single range, and nothing to tell apart.
-    fn is_in_range(&self, position: &Position, item: &Item) -> bool {
-        position.is_exact
-            || self.ranges.len() == 1
-            || self.ranges[self.range].contains(&self.path.value(item.root()))
-    }
-
-    fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
-        let batch = self.reader.source.range(
-            self.reader.ctx,
-            self.partition,
-            self.path,
-            &self.ranges[self.range],
-            Direction::Ascending,
-            self.after.as_ref(),
-            rows_max,
-        )?;
-        if let Some((position, _)) = batch.rows.last() {
-            self.after = Some(position.clone());
-        }
-        self.is_last = batch.is_last || batch.rows.is_empty();
-        self.buffer.extend(batch.rows);
-        Ok(())
-    }
-
-    fn is_exhausted(&self) -> bool {
-        self.buffer.is_empty()
-            && self.is_last
-            && self.range + 1 >= self.ranges.len()
-            && self.partition + 1 >= self.reader.source.partitions()
     }
 }

@@ -7,7 +7,7 @@ use item::{Kind, Object, Value};
 
 use super::{boolean, integer, number, optional};
 use crate::datum::Datum;
-use crate::eval::canonical;
+use crate::key::canonical;
 
 /// The elements of an argument as values.
 fn values(argument: &Datum<'_>) -> Option<Vec<Value>> {

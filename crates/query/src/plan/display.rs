@@ -4,13 +4,13 @@
 //! Take: rows 10 to 20
 //! └─ Project: c.id
 //!    └─ Filter: c.age > 3
-//!       └─ TermLookup: /city = "Oslo"
+//!       └─ Lookup: /city = "Oslo"
 //! ```
 
 use std::fmt::{Display, Formatter, Result};
 
-use super::{Access, Plan};
-use crate::{Bound, Bounds, Direction, Path};
+use super::{Access, Plan, Shortcut};
+use crate::{Bound, Bounds, Direction, Path, Span};
 
 impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
@@ -46,6 +46,10 @@ impl Plan {
             let (keys, aggregates) = (grouping.keys.len(), grouping.aggregates.len());
             lines.push(format!("Group: {keys} keys, {aggregates} aggregates"));
         }
+        if let Some(shortcut) = &self.shortcut {
+            lines.push(shortcut.to_string());
+            return lines;
+        }
         if let Some(filter) = &query.filter_text {
             lines.push(format!("Filter: {filter}"));
         }
@@ -64,28 +68,74 @@ impl Display for Access {
             Access::Nothing => f.write_str("Nothing"),
             Access::Points(points) => write!(f, "Points: {}", points.len()),
             Access::Scan => f.write_str("Scan"),
-            Access::Terms { path, ranges } => {
-                let is_lookup = ranges.iter().all(|range| range.single().is_some());
-                f.write_str(if is_lookup { "TermLookup: " } else { "TermRange: " })?;
-                write_ranges(f, path, ranges)
+            Access::Entries { spans, also } => {
+                let is_lookup = spans.iter().all(Span::is_lookup);
+                f.write_str(if is_lookup { "Lookup: " } else { "Range: " })?;
+                write_spans(f, spans)?;
+                also.iter().try_for_each(|span| write!(f, " and {span}"))
             }
-            Access::Ordered { path, bounds, direction, with_lacking } => {
-                f.write_str("OrderedTerms: ")?;
-                write_ranges(f, path, std::slice::from_ref(bounds))?;
-                write!(
-                    f,
-                    "{direction}{}",
-                    if *with_lacking { ", and items without it" } else { "" }
-                )
+            Access::Ordered { span, direction, lacking } => {
+                write!(f, "Ordered: {span}{direction}")?;
+                f.write_str(if lacking.is_some() { ", and items without it" } else { "" })
             }
         }
     }
 }
 
-fn write_ranges(f: &mut Formatter<'_>, path: &Path, ranges: &[Bounds]) -> Result {
-    match ranges {
-        [range] => write!(f, "{path}{range}"),
-        _ => write!(f, "{path} in {} ranges", ranges.len()),
+impl Display for Shortcut {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Shortcut::Items(_) => f.write_str("CountItems"),
+            Shortcut::Entries(lists) => {
+                f.write_str("CountEntries: ")?;
+                for (at, spans) in lists.iter().enumerate() {
+                    f.write_str(if at > 0 { " and " } else { "" })?;
+                    write_spans(f, spans)?;
+                }
+                Ok(())
+            }
+            Shortcut::Values { span, .. } => write!(f, "Extremes: {span}"),
+        }
+    }
+}
+
+fn write_spans(f: &mut Formatter<'_>, spans: &[Span]) -> Result {
+    match spans {
+        [span] => write!(f, "{span}"),
+        [Span::Path { path, .. }, ..] if spans.iter().all(|span| span.is_of(path)) => {
+            write!(f, "{path} in {} ranges", spans.len())
+        }
+        _ => spans.iter().enumerate().try_for_each(|(at, span)| {
+            f.write_str(if at > 0 { " or " } else { "" })?;
+            write!(f, "{span}")
+        }),
+    }
+}
+
+impl Span {
+    fn is_of(&self, path: &Path) -> bool {
+        matches!(self, Span::Path { path: own, .. } if own == path)
+    }
+}
+
+impl Display for Span {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        match self {
+            Span::Path { path, bounds } => write!(f, "{path}{bounds}"),
+            Span::Composite { keys, equal, bounds } => {
+                f.write_str("(")?;
+                for (at, (path, direction)) in keys.iter().enumerate() {
+                    f.write_str(if at > 0 { ", " } else { "" })?;
+                    write!(f, "{path}{direction}")?;
+                    match equal.get(at) {
+                        Some(value) => write!(f, " = {value}")?,
+                        None if at == equal.len() => write!(f, "{bounds}")?,
+                        None => {}
+                    }
+                }
+                f.write_str(")")
+            }
+        }
     }
 }
 

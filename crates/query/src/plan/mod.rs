@@ -1,43 +1,49 @@
 //! How a query reads its items.
 //!
-//! From the best to the last resort:
-//!
 //! ```text
-//! Points       ids and partition keys are known
-//! OrderedTerms the terms of the ORDER BY path, in order
-//! TermLookup   equality on an indexed path
-//! TermRange    a range of an indexed path
-//! Scan         everything in scope
+//! Points    ids and partition keys are known
+//! Ordered   entries of an index in the order of the ORDER BY, merged over partitions
+//! Lookup    entries of single keys: equality, IN, alternatives; several lists may be intersected
+//! Range     entries of a range of keys
+//! Scan      everything in scope
 //! ```
 //!
-//! The choice depends on the query, the indexing policy and the scope, never on data, so that all
-//! pages of a query have one plan.
+//! Every way that could serve a query is written down first ([`Planner::alternatives`]); that
+//! depends on the query, the indexing policy and the scope. Which of them is taken ([`choice`])
+//! depends on data too, on counters and bounded probes, never on time. A continuation names the
+//! way by its fingerprint, so that all pages of a query go the same one.
+//!
+//! Some aggregates are answered without looking at an item ([`shortcut`]).
 
+mod candidates;
+mod choice;
 mod display;
+mod shortcut;
 
-use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
+use crate::constraints::Constraint;
 use crate::expr::Expr;
 use crate::routing::{Pin, routing};
-use crate::{Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Source};
-
-/// Most values of an IN list that become lookups of their own.
-const LOOKUPS_MAX: usize = 1000;
+use crate::state::hash;
+use crate::{BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
+use candidates::Candidate;
+pub(crate) use shortcut::{Extreme, Shortcut};
 
 /// A query with a way to run it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) query: BoundQuery,
     pub(crate) access: Access,
-    /// Rows are sorted in memory, because the access does not bring them in order.
+    pub(crate) shortcut: Option<Shortcut>,
+    /// Rows are sorted, because the access does not bring them in order.
     pub(crate) sorts: bool,
 }
 
 impl Plan {
-    /// What a continuation must carry to resume this plan.
+    /// Which query a continuation must be of to resume this plan.
     pub(crate) fn fingerprint(&self) -> u64 {
-        let is_ordered =
-            matches!(self.access, Access::Ordered { .. }) && !self.query.block.distinct;
-        let unfiltered = self.query.unfiltered_fingerprint.filter(|_| is_ordered);
+        let is_ordered = !self.sorts && !self.query.order.is_empty();
+        let unfiltered =
+            self.query.unfiltered_fingerprint.filter(|_| is_ordered && !self.query.block.distinct);
         unfiltered.unwrap_or(self.query.fingerprint)
     }
 }
@@ -50,15 +56,17 @@ pub(crate) enum Access {
     /// The filter can never hold.
     Nothing,
     Points(Vec<Point>),
-    Terms {
-        path: Path,
-        ranges: Vec<Bounds>,
+    /// The entries of these spans, one span after the other. An item belongs to the first span it
+    /// has a value in. With `also`, only items that have entries in all of those too.
+    Entries {
+        spans: Vec<Span>,
+        also: Vec<Span>,
     },
+    /// The entries of a span in order, and items without a value at the path.
     Ordered {
-        path: Path,
-        bounds: Bounds,
+        span: Span,
         direction: Direction,
-        with_lacking: bool,
+        lacking: Option<Path>,
     },
     Scan,
 }
@@ -68,19 +76,36 @@ impl Access {
     pub fn direction(&self) -> Direction {
         if let Access::Ordered { direction, .. } = self { *direction } else { Direction::Ascending }
     }
+
+    /// Names the access in continuations. Ranges of one order share a name: a place in the order
+    /// means the same in all of them.
+    pub fn fingerprint(&self) -> u32 {
+        let text = match self {
+            Access::Ordered { span: Span::Path { path, .. }, direction, .. } => {
+                format!("{path}{direction}")
+            }
+            Access::Ordered { span: Span::Composite { keys, equal, .. }, direction, .. } => {
+                format!("{keys:?}{}{direction}", equal.len())
+            }
+            other => other.to_string(),
+        };
+        hash(text.as_bytes()) as u32
+    }
 }
 
-/// Chooses how to run a query over a source.
+/// Chooses how to run a query over a source, or finds the way an earlier page went.
 pub fn plan(
     query: BoundQuery,
     partition_key_paths: &[Vec<String>],
     source: &dyn Source,
+    resume: Option<&State>,
 ) -> Result<Plan, Error> {
     check_order(&query, source)?;
     let planner = Planner { query: &query, key_paths: partition_key_paths, source };
-    let access = planner.access();
+    let access = planner.access(resume.map(|state| state.access))?;
+    let shortcut = planner.shortcut()?;
     let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
-    Ok(Plan { query, access, sorts })
+    Ok(Plan { query, access, shortcut, sorts })
 }
 
 /// Sorting needs an index, as in the service: there is no silent sort of a whole container.
@@ -89,9 +114,24 @@ fn check_order(query: &BoundQuery, source: &dyn Source) -> Result<(), Error> {
         [] => Ok(()),
         [(path, _)] if source.is_indexed(path) => Ok(()),
         [(path, _)] => Err(Error::OrderByNotIndexed { path: path.clone() }),
-        keys if source.has_composite(keys) => Ok(()),
+        keys if source.composites().iter().any(|index| is_served(index, keys)) => Ok(()),
         _ => Err(Error::NoCompositeIndex),
     }
+}
+
+/// Whether an index has exactly these keys, all as they are or all reversed.
+fn is_served(index: &[(Path, Direction)], keys: &[(Path, Direction)]) -> bool {
+    index.len() == keys.len() && scan_direction(index, keys).is_some()
+}
+
+/// The direction in which an index brings its first keys in this order.
+fn scan_direction(index: &[(Path, Direction)], keys: &[(Path, Direction)]) -> Option<Direction> {
+    let same_paths = index.len() >= keys.len()
+        && index.iter().zip(keys).all(|((own, _), (other, _))| own == other);
+    let mut turned = index.iter().zip(keys).map(|((_, own), (_, other))| own != other);
+    let is_turned = turned.next()?;
+    let is_uniform = same_paths && turned.all(|turned| turned == is_turned);
+    is_uniform.then_some(if is_turned { Direction::Descending } else { Direction::Ascending })
 }
 
 struct Planner<'a> {
@@ -101,29 +141,48 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn access(&self) -> Access {
+    fn access(&self, earlier: Option<u32>) -> Result<Access, Error> {
+        let candidates = self.candidates();
+        let mut alternatives = self.alternatives(&candidates);
+        let chosen = match earlier {
+            None => self.choose(&candidates, &alternatives)?,
+            Some(fingerprint) => alternatives
+                .iter()
+                .position(|access| access.fingerprint() == fingerprint)
+                .ok_or(Error::WrongState)?,
+        };
+        Ok(alternatives.swap_remove(chosen))
+    }
+
+    /// Every way that could serve the query: a single one that is best whatever the data, or the
+    /// ordered one if there is one, one for each candidate, their intersection, and a scan.
+    fn alternatives(&self, candidates: &[Candidate]) -> Vec<Access> {
+        if let Some(access) = self.obvious() {
+            return vec![access];
+        }
+        let mut all: Vec<Access> = self.ordered(candidates).into_iter().collect();
+        if self.query.unfiltered_fingerprint.is_some() && !all.is_empty() {
+            return all;
+        }
+        let each = candidates.iter().map(|candidate| candidate.spans.clone());
+        all.extend(each.map(|spans| Access::Entries { spans, also: Vec::new() }));
+        all.extend(intersection(candidates));
+        all.push(Access::Scan);
+        all
+    }
+
+    fn obvious(&self) -> Option<Access> {
         if !self.query.reads_items {
-            return Access::Once;
+            return Some(Access::Once);
         }
         let filter = self.query.block.filter.as_ref();
         if filter.and_then(Expr::as_constant).is_some_and(|value| value.as_bool() != Some(true)) {
-            return Access::Nothing;
+            return Some(Access::Nothing);
         }
-        let constraints = self.constraints();
         self.points()
-            .or_else(|| self.ordered(&constraints))
-            .or_else(|| self.lookup(&constraints))
-            .or_else(|| self.range(&constraints))
-            .unwrap_or(Access::Scan)
     }
 
-    fn constraints(&self) -> Vec<Constraint> {
-        let Some(filter) = &self.query.block.filter else { return Vec::new() };
-        let found = conjuncts(filter).into_iter();
-        found.filter_map(|conjunct| constraint(conjunct, &self.query.slot_paths)).collect()
-    }
-
-    /// Every alternative names ids, and their partition keys are known.
+    /// Every alternative of the filter names ids, and their partition keys are known.
     fn points(&self) -> Option<Access> {
         let pins = routing(self.query, self.key_paths).pins;
         if pins.is_empty() {
@@ -134,7 +193,7 @@ impl Planner<'_> {
         for pin in pins {
             let key = match is_full(&pin) {
                 true => Some(pin.key),
-                false if self.source.is_key_fixed() => None,
+                false if self.source.fixed_key().is_some() => None,
                 false => return None,
             };
             points.extend(pin.ids?.into_iter().map(|id| Point { key: key.clone(), id }));
@@ -142,94 +201,97 @@ impl Planner<'_> {
         Some(Access::Points(points))
     }
 
-    /// One ORDER BY key: its terms come in the right order.
-    fn ordered(&self, constraints: &[Constraint]) -> Option<Access> {
-        let [(path, direction)] = &self.query.order[..] else { return None };
-        let bounds = constraints.iter().filter(|c| c.path == *path).find_map(Constraint::bounds);
+    /// The index that brings items in the order of the query: the composite index that most of the
+    /// filter fixes the front of, or the terms of the one path.
+    fn ordered(&self, candidates: &[Candidate]) -> Option<Access> {
+        let order = &self.query.order;
+        if order.is_empty() {
+            return None;
+        }
+        let indexes = self.source.composites();
+        let composites = indexes.iter().filter_map(|index| self.composite(index, candidates));
+        let best = composites.max_by_key(|(fixed, _)| *fixed);
+        if let Some((fixed, access)) = best
+            && (fixed > 0 || order.len() > 1)
+        {
+            return Some(access);
+        }
+        let [(path, direction)] = &order[..] else { return None };
+        let bounds = bounds_of(path, candidates);
         Some(Access::Ordered {
-            path: path.clone(),
             // A comparison is not satisfied by an absent value.
-            with_lacking: bounds.is_none(),
-            bounds: bounds.unwrap_or(Bounds::ALL),
+            lacking: bounds.is_none().then(|| path.clone()),
+            span: Span::Path { path: path.clone(), bounds: bounds.unwrap_or(Bounds::ALL) },
             direction: *direction,
         })
     }
 
-    /// An equality on an indexed path, preferably one that says more than the scope already does.
-    fn lookup(&self, constraints: &[Constraint]) -> Option<Access> {
-        let usable = || {
-            let lookups = constraints.iter().filter_map(Constraint::lookups);
-            lookups.filter(|(path, _)| self.source.is_indexed(path))
-        };
-        let is_key = |path: &Path| self.key_paths.iter().any(|key| path.is_names(key));
-        let best = usable()
-            .find(|(path, _)| !is_key(path))
-            .or_else(|| usable().next().filter(|_| !self.source.is_key_fixed()));
-        best.map(|(path, ranges)| Access::Terms { path: path.clone(), ranges })
-    }
-
-    /// A range of an indexed path, preferably one with two ends.
-    fn range(&self, constraints: &[Constraint]) -> Option<Access> {
-        let mut usable: Vec<(&Path, Bounds)> = Vec::new();
-        for constraint in constraints.iter().filter(|c| self.source.is_indexed(&c.path)) {
-            let Allowed::Range(bounds) = &constraint.allowed else { continue };
-            match usable.iter_mut().find(|(path, _)| **path == constraint.path) {
-                Some((_, own)) => own.complete(bounds),
-                None => usable.push((&constraint.path, bounds.clone())),
-            }
+    /// A composite index whose first paths the filter fixes, and whose next ones are the order.
+    fn composite(
+        &self,
+        index: &[(Path, Direction)],
+        candidates: &[Candidate],
+    ) -> Option<(usize, Access)> {
+        let mut equal = Vec::new();
+        let mut order = &self.query.order[..];
+        while let Some((path, _)) = index.get(equal.len()) {
+            let Some(value) = equal_value(path, candidates) else { break };
+            equal.push(value.clone());
+            // What is fixed needs no order.
+            order = order.strip_prefix_of(path);
         }
-        let closed = usable.iter().find(|(_, bounds)| bounds.is_closed());
-        let (path, bounds) = closed.or(usable.first())?;
-        Some(Access::Terms { path: (*path).clone(), ranges: vec![bounds.clone()] })
+        let rest = &index[equal.len()..];
+        let direction = match order {
+            [] => self.query.order.first().map(|(_, direction)| *direction)?,
+            keys => scan_direction(rest, keys)?,
+        };
+        let bounds = rest.first().and_then(|(path, _)| bounds_of(path, candidates));
+        let (fixed, bounds) = (equal.len(), bounds.unwrap_or(Bounds::ALL));
+        let span = Span::Composite { keys: index.to_vec(), equal, bounds };
+        Some((fixed, Access::Ordered { span, direction, lacking: None }))
     }
 }
 
-impl Constraint {
-    /// The range of values the constraint allows, if it excludes absent ones.
-    fn bounds(&self) -> Option<Bounds> {
-        match &self.allowed {
-            Allowed::Range(bounds) => Some(bounds.clone()),
-            Allowed::Values(values) => match &values[..] {
-                [value] if !value.is_undefined() => Some(Bounds::equal(value.clone())),
-                _ => None,
-            },
-        }
-    }
+trait Keys {
+    /// Without the first key, if that is this path.
+    fn strip_prefix_of(&self, path: &Path) -> &Self;
+}
 
-    /// One range for each value, sorted and without repeats, if terms can tell them apart.
-    fn lookups(&self) -> Option<(&Path, Vec<Bounds>)> {
-        let Allowed::Values(values) = &self.allowed else { return None };
-        let is_term = |value: &item::Value| match value {
-            item::Value::Null | item::Value::Bool(_) | item::Value::String(_) => true,
-            item::Value::Number(number) => !number.is_nan(),
-            item::Value::Undefined | item::Value::Array(_) | item::Value::Object(_) => false,
-        };
-        if values.len() > LOOKUPS_MAX || !values.iter().all(is_term) {
-            return None;
+impl Keys for [(Path, Direction)] {
+    fn strip_prefix_of(&self, path: &Path) -> &Self {
+        match self.split_first() {
+            Some(((own, _), rest)) if own == path => rest,
+            _ => self,
         }
-        let mut values = values.clone();
-        values.sort_by(item::Value::compare);
-        values.dedup_by(|a, b| a.deep_eq(b));
-        Some((&self.path, values.into_iter().map(Bounds::equal).collect()))
     }
 }
 
-impl Bounds {
-    fn is_closed(&self) -> bool {
-        self.lower != Bound::Unbounded && self.upper != Bound::Unbounded
-    }
+/// The longest string that counts as fixed in front of a composite index: one that no index cuts.
+const FIXED_BYTES_MAX: usize = 100;
 
-    /// Takes over an end that is missing here, if it is of the same type.
-    fn complete(&mut self, other: &Bounds) {
-        let kind = |bound: &Bound| match bound {
-            Bound::Included(value) | Bound::Excluded(value) => value.kind(),
-            Bound::Unbounded => None,
-        };
-        if self.lower == Bound::Unbounded && kind(&other.lower) == kind(&self.upper) {
-            self.lower = other.lower.clone();
-        }
-        if self.upper == Bound::Unbounded && kind(&other.upper) == kind(&self.lower) {
-            self.upper = other.upper.clone();
-        }
-    }
+/// The one value a path can have.
+fn equal_value<'c>(path: &Path, candidates: &'c [Candidate]) -> Option<&'c item::Value> {
+    let single = |candidate: &'c Candidate| match &candidate.spans[..] {
+        [Span::Path { path: own, bounds }] if own == path => bounds.single(),
+        _ => None,
+    };
+    let is_whole =
+        |value: &&item::Value| value.as_str().is_none_or(|text| text.len() <= FIXED_BYTES_MAX);
+    candidates.iter().find_map(single).filter(is_whole)
+}
+
+/// The neighbouring values a path can have.
+fn bounds_of(path: &Path, candidates: &[Candidate]) -> Option<Bounds> {
+    candidates.iter().find_map(|candidate| match &candidate.spans[..] {
+        [Span::Path { path: own, bounds }] if own == path => Some(bounds.clone()),
+        _ => None,
+    })
+}
+
+/// All single keys together, if there are several.
+fn intersection(candidates: &[Candidate]) -> Option<Access> {
+    let mut lookups = candidates.iter().filter_map(Candidate::as_lookup);
+    let first = lookups.next()?.clone();
+    let also: Vec<Span> = lookups.cloned().collect();
+    (!also.is_empty()).then(|| Access::Entries { spans: vec![first], also })
 }

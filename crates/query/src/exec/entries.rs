@@ -1,0 +1,263 @@
+//! The entries of some spans, partition after partition, span after span.
+//!
+//! An item may have entries in several spans; it belongs to the first in which it has a value, so
+//! that none comes twice. An item that is asked to have entries elsewhere too is found by leaping:
+//! lists of one key come in the order of ordinals, and each list seeks what the others are at.
+
+use std::collections::VecDeque;
+
+use item::{Item, Node};
+
+use super::walk::{Candidate, Mark, Reader};
+use crate::state::Place;
+use crate::{Direction, Error, Position, Segment, Span};
+
+/// Entries of a list that are read at once.
+const LIST_ROWS: usize = 256;
+
+pub(super) struct EntryWalk<'a> {
+    reader: Reader<'a>,
+    spans: &'a [Span],
+    also: &'a [Span],
+    /// The lists of `also` in the current partition.
+    lists: Vec<List<'a>>,
+    partition: usize,
+    span: usize,
+    after: Option<Position>,
+    buffer: VecDeque<(Position, Item)>,
+    is_last: bool,
+}
+
+impl<'a> EntryWalk<'a> {
+    pub fn new(
+        reader: Reader<'a>,
+        spans: &'a [Span],
+        also: &'a [Span],
+        place: Option<&Place>,
+    ) -> Result<EntryWalk<'a>, Error> {
+        let (partition, span, after) = match place {
+            None => (0, 0, None),
+            Some(Place::Terms { partition, range, key, ordinal, .. }) => {
+                (*partition, *range as usize, Some(Position::exact(key.clone(), *ordinal)))
+            }
+            Some(_) => return Err(Error::WrongState),
+        };
+        let (buffer, lists) = (VecDeque::new(), Vec::new());
+        let is_last = false;
+        Ok(EntryWalk { reader, spans, also, lists, partition, span, after, buffer, is_last })
+    }
+
+    pub fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
+        loop {
+            let Some((position, item)) = self.buffer.pop_front() else {
+                if !self.advance(rows_max)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            if !self.belongs_here(&position, &item) {
+                continue;
+            }
+            let (partition, range) = (self.partition, self.span as u32);
+            let direction = Direction::Ascending;
+            let mark = Mark::Terms { partition, range, position, direction };
+            return Ok(Some(Candidate { item: Some(item), mark }));
+        }
+    }
+
+    /// Fetches from the next span that is not done; `false` if there is none.
+    fn advance(&mut self, rows_max: usize) -> Result<bool, Error> {
+        if self.is_last {
+            (self.span, self.after, self.is_last) = (self.span + 1, None, false);
+        }
+        if self.span >= self.spans.len() {
+            (self.partition, self.span, self.after) = (self.partition + 1, 0, None);
+            self.lists.clear();
+        }
+        if self.partition >= self.reader.source.partitions() || self.spans.is_empty() {
+            return Ok(false);
+        }
+        self.fetch(rows_max)?;
+        Ok(true)
+    }
+
+    fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
+        let rows_max = if self.also.is_empty() { rows_max } else { LIST_ROWS };
+        let Reader { ctx, source, .. } = self.reader;
+        let (span, after) = (&self.spans[self.span], self.after.as_ref());
+        let batch =
+            source.entries(ctx, self.partition, span, Direction::Ascending, after, rows_max)?;
+        self.after = batch.rows.last().cloned().or(self.after.take());
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        let entries = self.intersected(batch.rows)?;
+        let items = self.reader.items_of(self.partition, entries)?;
+        self.buffer.extend(items);
+        Ok(())
+    }
+
+    /// Those entries whose items have entries in all the other lists.
+    fn intersected(&mut self, entries: Vec<Position>) -> Result<Vec<Position>, Error> {
+        if self.also.is_empty() {
+            return Ok(entries);
+        }
+        if self.lists.is_empty() {
+            let list = |span| List::new(self.reader, self.partition, span);
+            self.lists = self.also.iter().map(list).collect();
+        }
+        let mut found = Vec::new();
+        let mut least = 0;
+        for entry in entries {
+            if entry.ordinal < least {
+                continue;
+            }
+            match leap(&mut self.lists, entry.ordinal)? {
+                Some(ordinal) if ordinal == entry.ordinal => found.push(entry),
+                Some(ordinal) => least = ordinal,
+                None => {
+                    self.is_last = true;
+                    break;
+                }
+            }
+        }
+        if let Some(after) = &mut self.after {
+            // The lists are past what lies between.
+            after.ordinal = after.ordinal.max(least.saturating_sub(1));
+        }
+        Ok(found)
+    }
+
+    /// Whether the item has no value in an earlier span. A key that holds its whole value tells
+    /// spans of one path apart by itself.
+    fn belongs_here(&self, position: &Position, item: &Item) -> bool {
+        let is_clear = position.cut.is_none() && self.are_disjoint();
+        if self.spans.len() == 1 || is_clear {
+            return true;
+        }
+        let first = self.spans.iter().position(|span| span.has(item.root()));
+        first == Some(self.span)
+    }
+
+    /// Whether no item can have entries in two of the spans: they are of one path without arrays.
+    fn are_disjoint(&self) -> bool {
+        let [Span::Path { path, .. }, rest @ ..] = self.spans else { return false };
+        !path.segments().contains(&Segment::Elements)
+            && rest.iter().all(|span| match span {
+                Span::Path { path: other, bounds } => other == path && bounds.single().is_some(),
+                Span::Composite { .. } => false,
+            })
+    }
+
+    pub fn is_exhausted(&self) -> bool {
+        self.buffer.is_empty()
+            && self.is_last
+            && self.span + 1 >= self.spans.len()
+            && self.partition + 1 >= self.reader.source.partitions()
+    }
+}
+
+impl Span {
+    /// Whether an item has a value in the span. Composite spans are never one of several.
+    fn has(&self, root: Node<'_>) -> bool {
+        match self {
+            Span::Path { path, bounds } => {
+                path.values(root).iter().any(|node| bounds.contains(&node.to_value()))
+            }
+            Span::Composite { .. } => true,
+        }
+    }
+}
+
+/// How many items of a partition have entries in all lists of one key each; `None` if an entry
+/// does not hold its whole value.
+pub(super) fn count_common(
+    reader: Reader<'_>,
+    partition: usize,
+    spans: &[&Span],
+) -> Result<Option<u64>, Error> {
+    let mut lists: Vec<List<'_>> =
+        spans.iter().map(|span| List::new(reader, partition, span)).collect();
+    let (mut count, mut from) = (0, 0);
+    while let Some(ordinal) = common(&mut lists, from)? {
+        if lists.iter().any(|list| list.is_cut) {
+            return Ok(None);
+        }
+        count += 1;
+        from = ordinal + 1;
+    }
+    Ok(Some(count))
+}
+
+/// The first ordinal from `from` on that all lists have.
+fn common(lists: &mut [List<'_>], mut from: u64) -> Result<Option<u64>, Error> {
+    loop {
+        match leap(lists, from)? {
+            Some(ordinal) if ordinal == from => return Ok(Some(ordinal)),
+            Some(ordinal) => from = ordinal,
+            None => return Ok(None),
+        }
+    }
+}
+
+/// `from` if all lists have it, else some greater ordinal below which they have nothing in common;
+/// `None` if nothing follows.
+fn leap(lists: &mut [List<'_>], from: u64) -> Result<Option<u64>, Error> {
+    for list in lists {
+        match list.seek(from)? {
+            Some(ordinal) if ordinal == from => {}
+            other => return Ok(other),
+        }
+    }
+    Ok(Some(from))
+}
+
+/// The ordinals of one key in one partition, ascending.
+struct List<'a> {
+    reader: Reader<'a>,
+    partition: usize,
+    span: &'a Span,
+    buffer: VecDeque<u64>,
+    /// The last entry read.
+    last: Option<Position>,
+    is_last: bool,
+    /// Its key does not hold the whole value.
+    is_cut: bool,
+}
+
+impl<'a> List<'a> {
+    fn new(reader: Reader<'a>, partition: usize, span: &'a Span) -> List<'a> {
+        let buffer = VecDeque::new();
+        List { reader, partition, span, buffer, last: None, is_last: false, is_cut: false }
+    }
+
+    /// The first ordinal from `from` on.
+    fn seek(&mut self, from: u64) -> Result<Option<u64>, Error> {
+        loop {
+            while let Some(&first) = self.buffer.front() {
+                if first >= from {
+                    return Ok(Some(first));
+                }
+                self.buffer.pop_front();
+            }
+            if self.is_last {
+                return Ok(None);
+            }
+            self.fetch(from)?;
+        }
+    }
+
+    fn fetch(&mut self, from: u64) -> Result<(), Error> {
+        let after = self.last.take().map(|last| {
+            let ordinal = last.ordinal.max(from.saturating_sub(1));
+            Position { ordinal, ..last }
+        });
+        let Reader { ctx, source, .. } = self.reader;
+        let (partition, span) = (self.partition, self.span);
+        let ascending = Direction::Ascending;
+        let batch = source.entries(ctx, partition, span, ascending, after.as_ref(), LIST_ROWS)?;
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        self.is_cut |= batch.rows.iter().any(|entry| entry.cut.is_some());
+        self.buffer.extend(batch.rows.iter().map(|entry| entry.ordinal));
+        self.last = batch.rows.into_iter().next_back().or(after);
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! The order of a query as bytes that sort.
+
+use item::Node;
+
+use crate::key;
+use crate::{Direction, Path};
+
+/// The keys of an ORDER BY.
+#[derive(Clone, Copy)]
+pub(super) struct Order<'a> {
+    pub keys: &'a [(Path, Direction)],
+}
+
+impl Order<'_> {
+    /// Bytes that sort as the query wants its rows.
+    pub fn key(&self, root: Node<'_>) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(root, &mut out);
+        out
+    }
+
+    /// Appends the key. Several keys are those of a composite index, which takes arrays and
+    /// objects for absent.
+    pub fn write(&self, root: Node<'_>, out: &mut Vec<u8>) {
+        for (path, direction) in self.keys {
+            let start = out.len();
+            let node = path.node(root);
+            match self.keys.len() {
+                1 => key::write_kind_or_scalar(node, out),
+                _ => key::write_scalar(node, out),
+            }
+            if *direction == Direction::Descending {
+                out[start..].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+        }
+    }
+}

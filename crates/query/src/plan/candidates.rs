@@ -1,0 +1,193 @@
+//! What the index could find of a filter.
+
+// An expression of any form not named here says nothing; naming them would not say more.
+#![allow(clippy::wildcard_enum_match_arm)]
+
+use item::Value;
+
+use super::{Constraint, Planner};
+use crate::constraints::{Allowed, conjuncts, constraint};
+use crate::expr::Expr;
+use crate::{Bound, Bounds, Path, Segment, Span};
+
+/// Most keys of one candidate that are looked up one by one.
+const LOOKUPS_MAX: usize = 1000;
+
+/// Spans that hold every item which satisfies one conjunct of the filter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Candidate {
+    pub spans: Vec<Span>,
+    /// Every item with a value in the spans satisfies the conjunct.
+    pub is_exact: bool,
+}
+
+impl Candidate {
+    /// Its span, if that is a single key.
+    pub fn as_lookup(&self) -> Option<&Span> {
+        match &self.spans[..] {
+            [span] if span.is_lookup() => Some(span),
+            _ => None,
+        }
+    }
+
+    /// Whether it consists of single keys.
+    pub fn is_lookups(&self) -> bool {
+        self.spans.iter().all(Span::is_lookup)
+    }
+}
+
+impl Planner<'_> {
+    /// What the index could find of each conjunct, single keys first. What the scope says already
+    /// is left out.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        let Some(filter) = &self.query.block.filter else { return Vec::new() };
+        let mut found: Vec<Candidate> = Vec::new();
+        for conjunct in conjuncts(filter) {
+            let Some(candidate) = self.candidate(conjunct) else { continue };
+            if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
+                found.push(candidate);
+            }
+        }
+        found.sort_by_key(|candidate| (!candidate.is_lookups(), self.is_of_key(candidate)));
+        found
+    }
+
+    /// Whether it is about the partition key, which routing has used already.
+    fn is_of_key(&self, candidate: &Candidate) -> bool {
+        let is_key = |path: &Path| self.key_paths.iter().any(|names| path.is_names(names));
+        path_of(candidate).is_some_and(is_key)
+    }
+
+    /// What every conjunct says exactly, if all can be said so; the conjuncts the scope implies are
+    /// left out.
+    pub(super) fn exact_candidates(&self) -> Option<Vec<Candidate>> {
+        let Some(filter) = &self.query.block.filter else { return Some(Vec::new()) };
+        let mut found: Vec<Candidate> = Vec::new();
+        for conjunct in conjuncts(filter) {
+            let candidate = self.candidate(conjunct).filter(|candidate| candidate.is_exact)?;
+            if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
+                found.push(candidate);
+            }
+        }
+        Some(found)
+    }
+
+    fn candidate(&self, conjunct: &Expr) -> Option<Candidate> {
+        if let Expr::Or(alternatives) = conjunct {
+            return self.union(alternatives);
+        }
+        let constraint = constraint(conjunct, &self.query.slot_paths)?;
+        let spans = spans(&constraint)?;
+        let is_indexed = self.source.is_indexed(&constraint.path);
+        is_indexed.then_some(Candidate { spans, is_exact: constraint.is_exact })
+    }
+
+    /// One candidate of each alternative, all together.
+    fn union(&self, alternatives: &[Expr]) -> Option<Candidate> {
+        let mut union = Candidate { spans: Vec::new(), is_exact: false };
+        for alternative in alternatives {
+            let parts = conjuncts(alternative);
+            let candidates = parts.iter().filter_map(|part| self.candidate(part));
+            let best = candidates.min_by_key(|candidate| !candidate.is_lookups())?;
+            let new = best.spans.into_iter().filter(|span| !union.spans.contains(span));
+            let new: Vec<Span> = new.collect();
+            union.spans.extend(new);
+        }
+        (union.spans.len() <= LOOKUPS_MAX).then_some(union)
+    }
+
+    /// Whether the scope is one logical partition and the candidate says that it is that one.
+    fn is_implied(&self, candidate: &Candidate) -> bool {
+        let Some(key) = self.source.fixed_key() else { return false };
+        let Some(Span::Path { path, bounds }) = candidate.as_lookup() else { return false };
+        let mut parts = self.key_paths.iter().zip(key);
+        parts.any(|(names, value)| {
+            path.is_names(names) && bounds.single().is_some_and(|own| own.deep_eq(value))
+        })
+    }
+}
+
+/// Narrows a range by another of the same path; `false` if there is none to narrow.
+///
+/// Values inside arrays are left alone: two comparisons may be satisfied by two elements.
+fn merge(found: &mut [Candidate], candidate: &Candidate) -> bool {
+    let [Span::Path { path, bounds }] = &candidate.spans[..] else { return false };
+    if path.segments().contains(&Segment::Elements) || bounds.single().is_some() {
+        return false;
+    }
+    found.iter_mut().any(|own| match &mut own.spans[..] {
+        [Span::Path { path: other, bounds: narrowed }] if other == path => {
+            let is_narrowed = narrowed.complete(bounds);
+            own.is_exact &= !is_narrowed || candidate.is_exact;
+            is_narrowed
+        }
+        _ => false,
+    })
+}
+
+/// The spans of a constraint; `None` if the index cannot tell the values apart.
+fn spans(constraint: &Constraint) -> Option<Vec<Span>> {
+    let span = |bounds: Bounds| Span::Path { path: constraint.path.clone(), bounds };
+    match &constraint.allowed {
+        Allowed::Range(bounds) => Some(vec![span(bounds.clone())]),
+        Allowed::Values(values) => {
+            if values.len() > LOOKUPS_MAX || !values.iter().all(is_term) {
+                return None;
+            }
+            let mut values = values.clone();
+            values.sort_by(Value::compare);
+            values.dedup_by(|a, b| a.deep_eq(b));
+            Some(values.into_iter().map(|value| span(Bounds::equal(value))).collect())
+        }
+    }
+}
+
+/// Whether an index entry can hold the value.
+fn is_term(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => !number.is_nan(),
+        Value::Undefined | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+impl Bounds {
+    /// Takes over an end that is missing here, if it is of the same type; `false` if none was.
+    fn complete(&mut self, other: &Bounds) -> bool {
+        let kind = |bound: &Bound| match bound {
+            Bound::Included(value) | Bound::Excluded(value) => value.kind(),
+            Bound::Unbounded => None,
+        };
+        let is_open = |bound: &Bound| *bound == Bound::Unbounded;
+        if is_open(&self.lower) && is_open(&other.upper) && kind(&other.lower) == kind(&self.upper)
+        {
+            self.lower = other.lower.clone();
+            return true;
+        }
+        if is_open(&self.upper) && is_open(&other.lower) && kind(&other.upper) == kind(&self.lower)
+        {
+            self.upper = other.upper.clone();
+            return true;
+        }
+        false
+    }
+}
+
+/// The path of a span of one path.
+pub(super) fn path_of(candidate: &Candidate) -> Option<&Path> {
+    match &candidate.spans[..] {
+        [Span::Path { path, .. }] => Some(path),
+        _ => None,
+    }
+}
+
+/// Whether an item has one entry at most in all of these spans.
+pub(super) fn is_single(candidate: &Candidate) -> bool {
+    candidate.spans.iter().all(|span| match span {
+        Span::Path { path, bounds } => {
+            bounds.single().is_some() && candidate.spans.len() == 1
+                || !path.segments().contains(&Segment::Elements)
+        }
+        Span::Composite { .. } => true,
+    })
+}

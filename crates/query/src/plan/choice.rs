@@ -1,0 +1,130 @@
+//! Which of the ways is taken.
+//!
+//! A probe counts the entries of a span up to a limit. Limits grow in rounds, so that a selective
+//! condition is found after a few dozen entries however many the others have.
+
+use super::candidates::Candidate;
+use super::{Access, Planner};
+use crate::{Error, Sizes, Span};
+
+/// Entries counted in each round of probes.
+const ROUNDS: [usize; 3] = [32, 256, 1024];
+/// Up to so many items are sorted rather than read in order.
+const SORTED_ITEMS_MAX: usize = 1024;
+/// Reading an item in passing costs as much as so many entries of an index.
+const ENTRIES_PER_ITEM: u64 = 4;
+/// Rows wanted of a query that does not say how many.
+const ROWS_WANTED: u64 = 1000;
+/// A logical partition of up to so many items is sorted in passing.
+const SORTED_SCAN_MAX: u64 = 50_000;
+/// One of smaller size always is.
+const SMALL_PARTITION: u64 = 64;
+
+impl Planner<'_> {
+    /// The number of the way to go.
+    pub(super) fn choose(
+        &self,
+        candidates: &[Candidate],
+        alternatives: &[Access],
+    ) -> Result<usize, Error> {
+        if alternatives.len() == 1 {
+            return Ok(0);
+        }
+        match &alternatives[0] {
+            Access::Ordered { span, .. } => self.sorted(span, candidates, alternatives),
+            _ => self.unsorted(candidates, alternatives),
+        }
+    }
+
+    fn unsorted(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
+        let scan = alternatives.len() - 1;
+        let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
+        match (candidates.len(), lookups) {
+            (0, _) => Ok(scan),
+            // The entries of a key within a logical partition are its own; those of a range are
+            // everybody's.
+            (_, 0) if self.source.fixed_key().is_some() => self.range_or_scan(candidates, scan),
+            (1, _) => Ok(0),
+            _ => match self.fewest(candidates)? {
+                Some((at, _)) => Ok(at),
+                None if lookups >= 2 && self.has_intersection(candidates) => Ok(candidates.len()),
+                None => Ok(0),
+            },
+        }
+    }
+
+    fn has_intersection(&self, candidates: &[Candidate]) -> bool {
+        candidates.iter().filter_map(Candidate::as_lookup).nth(1).is_some()
+    }
+
+    /// Within a logical partition: a range if it has fewer entries than the partition has items.
+    fn range_or_scan(&self, candidates: &[Candidate], scan: usize) -> Result<usize, Error> {
+        let items = self.source.sizes()?.scope;
+        let most = usize::try_from(items).unwrap_or(usize::MAX).min(ROUNDS[2]);
+        for (at, candidate) in candidates.iter().enumerate() {
+            if self.entries(candidate, most)? < most {
+                return Ok(at);
+            }
+        }
+        Ok(scan)
+    }
+
+    /// The candidate with the fewest entries, and how many; `None` if all have many.
+    fn fewest(&self, candidates: &[Candidate]) -> Result<Option<(usize, usize)>, Error> {
+        for most in ROUNDS {
+            let mut fewest: Option<(usize, usize)> = None;
+            for (at, candidate) in candidates.iter().enumerate() {
+                let entries = self.entries(candidate, most)?;
+                if entries < most && fewest.is_none_or(|(_, least)| entries < least) {
+                    fewest = Some((at, entries));
+                }
+            }
+            if fewest.is_some() {
+                return Ok(fewest);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Entries of a candidate, counted up to `most`.
+    fn entries(&self, candidate: &Candidate, most: usize) -> Result<usize, Error> {
+        let mut entries = 0;
+        for span in &candidate.spans {
+            entries += self.source.probe(span, most - entries)?;
+            if entries >= most {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Reads in order, unless the filter or the scope leave so little that sorting it is less work.
+    fn sorted(
+        &self,
+        span: &Span,
+        candidates: &[Candidate],
+        alternatives: &[Access],
+    ) -> Result<usize, Error> {
+        let scan = alternatives.len() - 1;
+        let is_tight = matches!(span, Span::Composite { equal, .. } if !equal.is_empty());
+        if is_tight {
+            return Ok(0);
+        }
+        let lookups: Vec<Candidate> =
+            candidates.iter().take_while(|candidate| candidate.is_lookups()).cloned().collect();
+        if let Some((at, entries)) = self.fewest(&lookups)?
+            && entries <= SORTED_ITEMS_MAX
+        {
+            return Ok(1 + at);
+        }
+        if self.source.fixed_key().is_none() {
+            return Ok(0);
+        }
+        let Sizes { scope, partitions, .. } = self.source.sizes()?;
+        let wanted = self.query.window.end.unwrap_or(ROWS_WANTED);
+        let in_order = wanted.saturating_mul(partitions) / scope.max(1);
+        let is_scan_less = in_order.min(partitions) > scope.saturating_mul(ENTRIES_PER_ITEM);
+        let sorts = scope <= SMALL_PARTITION || is_scan_less && scope <= SORTED_SCAN_MAX;
+        Ok(if sorts { scan } else { 0 })
+    }
+}

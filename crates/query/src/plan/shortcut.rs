@@ -1,0 +1,131 @@
+//! Aggregates that the index answers: counts, and extremes of one path.
+
+use item::Value;
+
+use super::candidates::{Candidate, is_single, path_of};
+use super::{Bounds, Planner};
+use crate::aggregate::AggregateKind;
+use crate::expr::Expr;
+use crate::{Error, Path, Segment, Span};
+
+/// How the index answers all aggregates of a query. It may turn out, from entries that do not hold
+/// their whole value, that it cannot; then the items are read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shortcut {
+    /// Every aggregate counts items, and this many there are.
+    Items(u64),
+    /// Every aggregate counts the items with an entry in all of these lists of spans.
+    Entries(Vec<Vec<Span>>),
+    /// Every aggregate is about the values of one span.
+    Values { span: Span, aggregates: Vec<Extreme> },
+}
+
+/// What is asked about the values of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extreme {
+    Count,
+    Least,
+    Greatest,
+}
+
+impl Planner<'_> {
+    /// The shortcut for a query that consists of nothing but aggregates.
+    pub(super) fn shortcut(&self) -> Result<Option<Shortcut>, Error> {
+        let block = &self.query.block;
+        let Some(grouping) = &block.grouping else { return Ok(None) };
+        let is_plain = self.query.reads_items && block.sources.is_empty();
+        if !is_plain || !grouping.keys.is_empty() {
+            return Ok(None);
+        }
+        let Some(candidates) = self.exact_candidates() else { return Ok(None) };
+        let aggregates = &grouping.aggregates[..];
+        if aggregates.iter().all(counts_rows) {
+            return self.count(&candidates);
+        }
+        self.values(aggregates, &candidates)
+    }
+
+    fn count(&self, candidates: &[Candidate]) -> Result<Option<Shortcut>, Error> {
+        let sizes = self.source.sizes()?;
+        if !sizes.is_exact {
+            return Ok(None);
+        }
+        if candidates.is_empty() {
+            return Ok(Some(Shortcut::Items(sizes.scope)));
+        }
+        let mut lists: Vec<Vec<Span>> = Vec::new();
+        for candidate in candidates {
+            if !is_single(candidate) {
+                return Ok(None);
+            }
+            lists.push(candidate.spans.clone());
+        }
+        if let Some(key) = self.source.fixed_key() {
+            let Some(own) = self.key_spans(key) else { return Ok(None) };
+            lists.extend(own.into_iter().map(|span| vec![span]));
+        }
+        let is_one = lists.len() == 1;
+        let are_lookups = lists.iter().all(|list| matches!(&list[..], [span] if span.is_lookup()));
+        Ok((is_one || are_lookups).then_some(Shortcut::Entries(lists)))
+    }
+
+    /// Entries that tell the logical partition from others that lie with it.
+    fn key_spans(&self, key: &[Value]) -> Option<Vec<Span>> {
+        let span = |(names, value): (&Vec<String>, &Value)| {
+            let path = Path::of(names);
+            let is_whole = value.as_str().is_none_or(|text| text.len() <= super::FIXED_BYTES_MAX);
+            let is_indexed = self.source.is_indexed(&path) && is_whole && !value.is_undefined();
+            is_indexed.then(|| Span::Path { path, bounds: Bounds::equal(value.clone()) })
+        };
+        self.key_paths.iter().zip(key).map(span).collect()
+    }
+
+    /// All aggregates are about one path, and so is the filter, if there is one.
+    fn values(
+        &self,
+        aggregates: &[(AggregateKind, Expr)],
+        candidates: &[Candidate],
+    ) -> Result<Option<Shortcut>, Error> {
+        let paths = aggregates.iter().map(|(_, argument)| argument.path(&self.query.slot_paths));
+        let Some(paths) = paths.collect::<Option<Vec<Path>>>() else { return Ok(None) };
+        let [path, rest @ ..] = &paths[..] else { return Ok(None) };
+        let is_plain = !path.segments().contains(&Segment::Elements) && !path.segments().is_empty();
+        if !is_plain || rest.iter().any(|other| other != path) || !self.source.is_indexed(path) {
+            return Ok(None);
+        }
+        let bounds = match candidates {
+            [] => Bounds::ALL,
+            [one] if path_of(one) == Some(path) => match &one.spans[..] {
+                [Span::Path { bounds, .. }] => bounds.clone(),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let kinds: Option<Vec<Extreme>> =
+            aggregates.iter().map(|(kind, _)| extreme(*kind)).collect();
+        let Some(kinds) = kinds else { return Ok(None) };
+        if self.source.fixed_key().is_some() || !self.source.sizes()?.is_exact {
+            return Ok(None);
+        }
+        let span = Span::Path { path: path.clone(), bounds };
+        Ok(Some(Shortcut::Values { span, aggregates: kinds }))
+    }
+}
+
+/// COUNT of something that is always there.
+fn counts_rows((kind, argument): &(AggregateKind, Expr)) -> bool {
+    let is_defined = argument.as_constant().is_some_and(|value| !value.is_undefined());
+    *kind == AggregateKind::Count && (is_defined || matches!(argument, Expr::Slot(0)))
+}
+
+fn extreme(kind: AggregateKind) -> Option<Extreme> {
+    match kind {
+        AggregateKind::Count => Some(Extreme::Count),
+        AggregateKind::Min => Some(Extreme::Least),
+        AggregateKind::Max => Some(Extreme::Greatest),
+        AggregateKind::Sum
+        | AggregateKind::Average
+        | AggregateKind::MakeList
+        | AggregateKind::MakeSet => None,
+    }
+}
