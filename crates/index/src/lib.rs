@@ -23,6 +23,7 @@
 
 mod charge;
 pub mod composite;
+mod counted;
 pub mod encode;
 mod ordinal;
 pub mod path;
@@ -33,6 +34,7 @@ mod walk;
 
 pub use charge::{charge_difference, charge_terms, leaf_count};
 pub use composite::{Composite, composite_range};
+pub use counted::path_changes;
 pub use encode::Scalar;
 pub use ordinal::{LOCALITY_BITS, Ordinal, SEQUENCE_BITS, hash128, locality};
 pub use path::Path;

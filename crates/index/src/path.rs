@@ -24,6 +24,10 @@ const PROPERTY: u8 = 0x02;
 const ELEMENTS: u8 = 0x03;
 const LONG: u8 = 0x04;
 const LONG_PREFIX_BYTES: usize = 111;
+const LONG_BYTES: usize = 1 + LONG_PREFIX_BYTES + 16;
+
+/// The path of the item itself.
+pub(crate) const ROOT: &[u8] = &[END];
 
 /// Where a value is in an item: property names, and `[]` for any element of an array.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -117,6 +121,31 @@ pub(crate) fn write_closed(open: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&hash128(open).to_be_bytes());
 }
 
+/// How many bytes of a term are its path, and whether the path leads through the elements of an
+/// array. A long path does not show it and passes for one of properties.
+pub(crate) fn measure(term: &[u8]) -> (usize, bool) {
+    if term.first() == Some(&LONG) {
+        return (LONG_BYTES.min(term.len()), false);
+    }
+    let (mut at, mut has_elements) = (0, false);
+    loop {
+        match term.get(at) {
+            Some(&PROPERTY) => at += 1 + name_bytes(&term[at + 1..]),
+            Some(&ELEMENTS) => {
+                has_elements = true;
+                at += 1;
+            }
+            Some(_) | None => return ((at + 1).min(term.len()), has_elements),
+        }
+    }
+}
+
+/// Bytes of an escaped name and the zero that ends it.
+fn name_bytes(bytes: &[u8]) -> usize {
+    let is_end = |at: usize| bytes[at] == 0 && bytes.get(at + 1) != Some(&0xFF);
+    (0..bytes.len()).find(|&at| is_end(at)).map_or(bytes.len(), |at| at + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,9 +174,27 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_measured_at_the_front_of_a_term() {
+        let property = |name: &str| Segment::Property(name.into());
+        let long = "x".repeat(300);
+        for (segments, has_elements) in [
+            (vec![], false),
+            (vec![property("a"), property("b\0c")], false),
+            (vec![property("a\0"), Segment::Elements, property("")], true),
+            (vec![property(&long), Segment::Elements], false),
+        ] {
+            let mut term = Path::new(segments).to_bytes();
+            let length = term.len();
+            term.extend_from_slice(&[6, b'v', 0, 1]);
+            assert_eq!(measure(&term), (length, has_elements), "{term:?}");
+        }
+    }
+
+    #[test]
     fn damaged_bytes_are_no_path() {
         for damaged in [&[][..], &[0], &[2, b'a'], &[2, b'a', 0], &[2, 0x80, 0, 1], &[3], &[4, 1]] {
             assert_eq!(Path::decode(damaged), None, "{damaged:?}");
+            assert!(measure(damaged).0 <= damaged.len(), "{damaged:?}");
         }
     }
 }

@@ -71,6 +71,13 @@ impl Policy {
         self.is_time(path) || self.tree.is_indexed(&path.segments)
     }
 
+    /// Whether items that lack a path have a term that says so: whether every indexed item has a
+    /// term at the path.
+    pub fn indexes_missing(&self, path: &Path) -> bool {
+        let node = self.tree.find(&path.segments).map(|at| &self.tree.nodes[at]);
+        self.is_indexed(path) && node.is_some_and(|node| node.explicit.is_some())
+    }
+
     /// The composite indexes, in the order of the policy.
     pub fn composites(&self) -> &[Composite] {
         &self.composites
