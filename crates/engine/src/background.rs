@@ -295,7 +295,10 @@ fn erased_items(
 
 /// Gives all items of a container the terms of its new policy, some at a time.
 fn transform(core: &Arc<Core>, container: &Arc<Container>) -> Result<bool> {
-    let passes = container.shape.read().retired.len();
+    let (passes, policy) = {
+        let shape = container.shape.read();
+        (shape.retired.len(), shape.policy.clone())
+    };
     if passes == 0 {
         return Ok(false);
     }
@@ -322,9 +325,26 @@ fn transform(core: &Arc<Core>, container: &Arc<Container>) -> Result<bool> {
                 break;
             }
         }
+        recount(core, partition, &view, &policy)?;
     }
     core.store.commit(Commit::default()).wait()?;
     Ok(!core.catalog.finish_transformation(container, passes)?)
+}
+
+/// Makes the counts of items per path those of a policy. If another one came into force after
+/// `view`, all of this is done again for it.
+fn recount(
+    core: &Core,
+    partition: &Partition,
+    view: &store::View,
+    policy: &index::Policy,
+) -> Result<()> {
+    let merges = storage::counts::corrections(view, &partition.place, policy)?;
+    for merges in merges.chunks(8 * STEP) {
+        let commit = Commit { merges: merges.to_vec(), ..relaxed(Vec::new()) };
+        core.store.commit(commit).wait()?;
+    }
+    Ok(())
 }
 
 /// Replaces the terms of one item by those of the policy in force, if it is still the same item.

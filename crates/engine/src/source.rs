@@ -279,8 +279,9 @@ impl Source for ContainerSource<'_> {
     }
 
     fn may_lack(&self, partition: usize, path: &Path) -> Answer<bool> {
-        let _ = (partition, path);
-        Ok(true)
+        let reader = self.reader(partition);
+        let with_path = reader.items_with_path(&index_path(path)).map_err(failed)?;
+        Ok(with_path < reader.indexed_items().map_err(failed)?)
     }
 
     fn probe(&self, span: &Span, most: usize) -> Answer<usize> {
@@ -312,16 +313,18 @@ impl Source for ContainerSource<'_> {
 
     fn sizes(&self) -> Answer<Sizes> {
         let (mut scope, mut partitions) = (0, 0);
+        let mut is_exact = self.is_all_visible();
         for partition in 0..self.partitions() {
             let reader = self.reader(partition);
             let all = reader.totals(None).map_err(failed)?[0].max(0) as u64;
             partitions += all;
+            is_exact = is_exact && reader.indexed_items().map_err(failed)? == all;
             scope += match &self.fixed {
                 Some((key, _)) => reader.totals(Some(key)).map_err(failed)?[0].max(0) as u64,
                 None => all,
             };
         }
-        Ok(Sizes { scope, partitions, is_exact: false })
+        Ok(Sizes { scope, partitions, is_exact })
     }
 
     fn lacking(
@@ -432,6 +435,16 @@ impl ContainerSource<'_> {
                 Some(Terms { range, front, composite, is_seek, is_narrow, is_exact, prefix })
             }
         }
+    }
+
+    /// Whether nothing stored in the selection is invisible, and it is made of whole partitions,
+    /// physical or logical, that are indexed.
+    fn is_all_visible(&self) -> bool {
+        let shape = self.container.shape.read();
+        let is_indexed =
+            shape.policy.is_consistent() && shape.retired.iter().all(|p| p.is_consistent());
+        let is_regular = self.selection.is_whole() || self.fixed.is_some();
+        is_indexed && is_regular && shape.default_ttl().is_none() && self.erasures.is_empty()
     }
 
     /// The first of these items, read in passing those between them: in a logical partition they

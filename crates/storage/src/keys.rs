@@ -6,6 +6,8 @@
 //!        02 {name}                    -> bytes account: secrets and the next numbers
 //!        03 {container}{partition} a  -> sums  items and bytes of a physical partition
 //!        03 {container}{partition} l {pk}      items and bytes of a logical partition
+//!        03 {container}{partition} n {path}    indexed items with a value at a path; at the
+//!                                              root, all indexed items
 //!        03 {container} o             -> max   last ordinal sequence given out
 //!        03 {container}{partition} h  -> max   versions up to this LSN were purged
 //!        04 {container}{partition}{pk}-> LSN   everything under this key up to LSN is deleted
@@ -52,6 +54,9 @@ pub mod meta {
 pub struct Place {
     prefix: [u8; 6],
 }
+
+/// Bytes of a counter of items per path before the path.
+pub const PATH_COUNT_PREFIX_BYTES: usize = 8;
 
 /// Bits of an ordinal's sequence.
 pub const SEQUENCE_BITS: u32 = 36;
@@ -221,6 +226,24 @@ impl Place {
         Range::prefix(self.counter(b'l', &[]))
     }
 
+    /// How many indexed items have a value at a path, given as its bytes.
+    pub fn path_count(&self, path: &[u8]) -> Bytes {
+        self.counter(b'n', path)
+    }
+
+    /// Appends the key of [`Place::path_count`].
+    pub fn write_path_count(&self, path: &[u8], out: &mut Vec<u8>) {
+        out.push(meta::COUNTER);
+        out.extend_from_slice(&self.prefix);
+        out.push(b'n');
+        out.extend_from_slice(path);
+    }
+
+    /// All counters of items per path.
+    pub fn all_path_counts(&self) -> Range {
+        Range::prefix(self.counter(b'n', &[]))
+    }
+
     /// Up to which LSN versions were purged.
     pub fn version_horizon(&self) -> Bytes {
         self.counter(b'h', &[])
@@ -317,6 +340,16 @@ mod tests {
         assert!(place.log_range(b'f', 4, 6).contains(&place.change(6, u32::MAX)));
         assert!(!place.log_range(b'f', 4, 6).contains(&place.change(4, u32::MAX)));
         assert!(!place.log_range(b'f', 4, 6).contains(&place.change(7, 0)));
+    }
+
+    #[test]
+    fn the_counter_of_a_path_is_the_same_either_way() {
+        let place = Place::new(7, 3);
+        let mut key = Vec::new();
+        place.write_path_count(b"path", &mut key);
+        assert_eq!(key, place.path_count(b"path"));
+        assert_eq!(&key[PATH_COUNT_PREFIX_BYTES..], b"path");
+        assert!(place.all_path_counts().contains(&key));
     }
 
     #[test]

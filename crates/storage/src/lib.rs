@@ -12,6 +12,7 @@
 //! pending      decided but not yet published writes of one logical partition
 //! txn          the partition transaction: staged writes → one commit
 //! upkeep       the keys an item needs besides its body, as a pure function
+//! counts       how many items have a value at each path
 //! change_log   reading the feed
 //! scan         reading items and terms in order
 //! cache        identities to items, ordered by publication
@@ -20,6 +21,7 @@
 
 pub mod cache;
 pub mod change_log;
+pub mod counts;
 mod error;
 pub mod keys;
 pub mod pending;

@@ -1,6 +1,7 @@
 //! Reading items of a physical partition: by identity, by ordinal, in order.
 
 use item::Item;
+use model::container::path::Segment;
 use model::partition_key::PartitionKey;
 use store::{Direction, Range, ScanOptions, Space, View};
 
@@ -115,6 +116,27 @@ impl PartitionReader<'_> {
         Ok(read_sums(self.view.reader().get(Space::Meta, &counter)?))
     }
 
+    /// How many indexed items have a value at a path of properties, gone or not. To be relied on if
+    /// the path is indexed under the policy and all retired ones; 0 for paths through elements.
+    pub fn items_with_path(&self, path: &index::Path) -> Result<u64> {
+        match is_time(path) {
+            true => self.indexed_items(),
+            false => self.path_count(path),
+        }
+    }
+
+    /// How many items are indexed, gone or not: all but those that were written with the directive
+    /// to leave them out. To be relied on if the policy and all retired ones have an index.
+    pub fn indexed_items(&self) -> Result<u64> {
+        self.path_count(&index::Path::default())
+    }
+
+    fn path_count(&self, path: &index::Path) -> Result<u64> {
+        let key = self.partition.place.path_count(&path.to_bytes());
+        let [count, _] = read_sums(self.view.reader().get(Space::Meta, &key)?);
+        u64::try_from(count).map_err(|_| Error::corrupt(Space::Meta, &key, "a negative count"))
+    }
+
     /// Term keys of a range, in order or reverse.
     pub fn term_rows(
         &self,
@@ -125,4 +147,9 @@ impl PartitionReader<'_> {
         let options = ScanOptions { direction, rows_max, keys_only: true, bytes_max: usize::MAX };
         Ok(self.view.reader().scan(Space::Term, range, options)?)
     }
+}
+
+/// Every indexed item has `_ts`, so it is not counted.
+fn is_time(path: &index::Path) -> bool {
+    matches!(&path.segments[..], [Segment::Property(name)] if name == "_ts")
 }

@@ -142,6 +142,16 @@ impl Shape {
         Shape { definition, policy, retired: Vec::new() }
     }
 
+    /// Whether all items have their terms at a path, and the count of it is right (P3, N1). The
+    /// root has no terms; its count is right if every policy has an index.
+    pub fn is_complete(&self, path: &index::Path) -> bool {
+        let is_complete = |policy: &index::Policy| match path.segments.is_empty() {
+            true => policy.is_consistent(),
+            false => policy.is_indexed(path),
+        };
+        is_complete(&self.policy) && self.retired.iter().all(is_complete)
+    }
+
     /// The default time to live as visibility wants it: `None` is off, negative has no default.
     pub fn default_ttl(&self) -> Option<i32> {
         match self.definition.default_ttl {

@@ -55,6 +55,15 @@ pub struct Version {
     pub is_indexed: bool,
 }
 
+/// The terms by which a version is found and counted; `None` if it is not indexed.
+pub fn indexed_terms<'a>(
+    shape: &Shape,
+    is_indexed: bool,
+    derived: &'a Derived,
+) -> Option<&'a Terms> {
+    (is_indexed && shape.policy.is_consistent()).then_some(&derived.terms)
+}
+
 /// All keys of `Space::Term` that a version has under the policy in force. Sorted, no duplicates.
 pub fn term_keys(
     shape: &Shape,
@@ -64,8 +73,8 @@ pub fn term_keys(
     derived: &Derived,
 ) -> Vec<Bytes> {
     let mut keys = Vec::with_capacity(derived.terms.len() + derived.uniques.len() + 4);
-    if version.is_indexed && shape.policy.is_consistent() {
-        push_terms(place, version, &derived.terms, &derived.composites, &mut keys);
+    if let Some(terms) = indexed_terms(shape, version.is_indexed, derived) {
+        push_terms(place, version, terms, &derived.composites, &mut keys);
     }
     if let Ttl::Seconds(seconds) = version.ttl {
         keys.push(place.expiry(version.ts.saturating_add(seconds), version.ordinal));

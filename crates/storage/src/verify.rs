@@ -9,6 +9,7 @@ use bytes::Bytes;
 use item::Item;
 use store::{Range, ScanOptions, Space, View};
 
+use crate::counts::{Difference, Tally};
 use crate::keys::{self, Place};
 use crate::shape::{Layout, LogicalKey, Partition, Shape, partition_key_of};
 use crate::txn::version_of;
@@ -47,7 +48,8 @@ pub fn verify(
     partition: &Partition,
     mut progress: impl FnMut(u64),
 ) -> Result<Report> {
-    let mut check = Check { view, layout, shape, partition, report: Report::default() };
+    let (report, tally) = (Report::default(), Tally::default());
+    let mut check = Check { view, layout, shape, partition, report, tally };
     let mut logical: BTreeMap<Vec<u8>, [i64; 2]> = BTreeMap::new();
     let mut expected_terms = 0;
     let mut from = 0;
@@ -74,6 +76,7 @@ struct Check<'a> {
     shape: &'a Shape,
     partition: &'a Partition,
     report: Report,
+    tally: Tally,
 }
 
 impl Check<'_> {
@@ -137,6 +140,9 @@ impl Check<'_> {
     fn terms(&mut self, item: &Item, id: &str, key: &LogicalKey) -> Result<u64> {
         let derived = Derived::of(self.shape, item.root());
         let terms = upkeep::term_keys(self.shape, self.place(), key, version_of(item), &derived);
+        if let Some(terms) = upkeep::indexed_terms(self.shape, item.is_indexed(), &derived) {
+            self.tally.add(terms);
+        }
         self.report.terms += terms.len() as u64;
         if !self.shape.retired.is_empty() {
             return Ok(0);
@@ -164,7 +170,23 @@ impl Check<'_> {
         self.compare("feed entries", items, entries);
         let identities = self.count(Space::Key, &place.identities(&[]))?;
         self.compare("identities", items, identities);
+        self.path_counts()?;
         self.counters(logical)
+    }
+
+    /// While a policy is being changed only the counts of complete paths are right (N1).
+    fn path_counts(&mut self) -> Result<()> {
+        let tally = std::mem::take(&mut self.tally);
+        for Difference { path, stored, counted } in tally.differences(self.view, self.place())? {
+            let path = index::Path::decode(&path).map(|(path, _)| path);
+            let is_complete = path.as_ref().is_some_and(|path| self.shape.is_complete(path));
+            if is_complete || self.shape.retired.is_empty() {
+                let at = path.map_or("a long path".into(), |path| format!("{:?}", path.segments));
+                self.report
+                    .find(|| format!("{stored} items are counted at {at}, {counted} are there"));
+            }
+        }
+        Ok(())
     }
 
     /// Counts in pages, so that a large range does not stand in memory.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   LOCK      locked by the process that has the store open
-//!   FORMAT    "cosmolabe 1\n": version of everything below
+//!   FORMAT    "cosmolabe 2\n": version of everything below
 //!   STATE     how the last process left: "clean", "sync" or "relaxed"
 //!   engine/   fjall
 //! ```
@@ -27,8 +27,8 @@ const ENGINE_IS_COMPLETE: &str = "version";
 /// Ending of a file that is not yet complete.
 const NEW: &str = "new";
 
-/// The newest format this version reads, and the one it writes.
-const FORMAT_VERSION: u32 = 1;
+/// The only format this version reads and writes. Since 2 items are counted per path.
+const FORMAT_VERSION: u32 = 2;
 
 /// How the last process that had the store open left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,11 +142,16 @@ fn check_format(path: &Path) -> Result<bool> {
     match version {
         Some(FORMAT_VERSION) => Ok(true),
         Some(version) if version > FORMAT_VERSION => Err(Error::Unusable(format!(
-            "{} was written by a newer version (format {version}, this one reads up to \
+            "{} was written by a newer version (format {version}, this one reads \
              {FORMAT_VERSION}). Use that version, or choose another data directory.",
             path.display()
         ))),
-        Some(_) | None => Err(Error::Unusable(format!(
+        Some(version @ 1..) => Err(Error::Unusable(format!(
+            "{} was written by an earlier version (format {version}, this one reads \
+             {FORMAT_VERSION}). Export it with that version, and import into a new directory.",
+            path.display()
+        ))),
+        Some(0) | None => Err(Error::Unusable(format!(
             "{} has a FORMAT file that is not understood. Restore the directory from a checkpoint, \
              or choose another.",
             path.display()

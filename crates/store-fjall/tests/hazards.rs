@@ -35,16 +35,18 @@ fn a_directory_is_open_once() {
 }
 
 #[test]
-fn a_newer_format_is_refused() {
+fn another_format_is_refused() {
     let directory = temporary();
     drop(open(directory.path()));
     let format = directory.path().join("FORMAT");
-    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 1\n");
-    std::fs::write(&format, "cosmolabe 2\n").unwrap();
-    assert!(refusal(directory.path()).contains("newer version (format 2"));
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 2\n");
+    std::fs::write(&format, "cosmolabe 3\n").unwrap();
+    assert!(refusal(directory.path()).contains("newer version (format 3"));
+    std::fs::write(&format, "cosmolabe 1\n").unwrap();
+    assert!(refusal(directory.path()).contains("earlier version (format 1"));
     std::fs::write(&format, "something else").unwrap();
     assert!(refusal(directory.path()).contains("not understood"));
-    std::fs::write(&format, "cosmolabe 1\n").unwrap();
+    std::fs::write(&format, "cosmolabe 2\n").unwrap();
     open(directory.path());
 }
 
@@ -63,7 +65,7 @@ fn a_foreign_directory_is_refused() {
 fn an_interrupted_creation_is_done_again() {
     let directory = temporary();
     let engine = directory.path().join("engine");
-    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 1\n").unwrap();
+    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 2\n").unwrap();
     std::fs::create_dir_all(engine.join("keyspaces")).unwrap();
     std::fs::write(engine.join("0.jnl"), [0; 100]).unwrap();
     let store = open(directory.path());

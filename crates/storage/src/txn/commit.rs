@@ -13,6 +13,7 @@ use store::{Commit, Mark, Merge, Space, Store, Ticket, Write};
 use super::{At, Live, Staged, Txn, version_of};
 use crate::cache::ItemCache;
 use crate::change_log::{self, VersionKind};
+use crate::counts::PathChanges;
 use crate::keys::{self, SEQUENCE_BITS};
 use crate::pending::Publication;
 use crate::upkeep::{self, Version};
@@ -80,6 +81,7 @@ impl Txn<'_> {
             commit.merges.push(Merge::Add(Space::Meta, place.totals(), totals));
             commit.merges.push(Merge::Add(Space::Meta, logical, totals));
         }
+        commit.merges.extend(self.path_changes().into_merges(place));
         if sequence > 0 {
             let key = keys::sequence(self.at.layout.container);
             commit.merges.push(Merge::Max(Space::Meta, key, sequence));
@@ -102,6 +104,24 @@ impl Txn<'_> {
             }
         }
         totals
+    }
+
+    /// How the numbers of items per path change.
+    fn path_changes(&self) -> PathChanges<'_> {
+        let shape = self.at.shape;
+        let mut changes = PathChanges::default();
+        for live in self.live.iter().filter(|live| live.is_touched()) {
+            let old = live.stored.as_ref().and_then(|stored| {
+                upkeep::indexed_terms(shape, stored.item.is_indexed(), stored.derived(shape))
+            });
+            let staged = live.last_staged().map(|at| &self.staged[at]);
+            let new = staged.and_then(|staged| {
+                let derived = &staged.body.as_ref()?.derived;
+                upkeep::indexed_terms(shape, staged.is_indexed, derived)
+            });
+            changes.note(old, new);
+        }
+        changes
     }
 
     fn write_keys(&self, live: &Live, new: Option<&Staged>, now: u32, writes: &mut Vec<Write>) {
