@@ -1,10 +1,13 @@
 //! A naive source in memory, for tests of this crate and of what is built on it.
 
-use base::Ctx;
+use base::{Ctx, Random};
 use bytes::Bytes;
 use item::{Draft, Item, Stamp, Value};
 
-use crate::{Batch, Bounds, Direction, Path, Point, Position, Sizes, Source, SourceError, Span};
+use crate::{
+    Batch, BoundQuery, Bounds, Direction, Path, Plan, Point, Position, Sizes, Source, SourceError,
+    Span,
+};
 
 /// An item with this body and ordinal; panics if the body is not a JSON object.
 pub fn item(body: &str, ordinal: u64) -> Item {
@@ -100,7 +103,8 @@ impl VecSource {
             let (key, is_exact) = self.key(&value);
             let cut = (!is_exact).then_some(key.len());
             // What was cut may be anything that begins alike.
-            if bounds.contains(&value) || !is_exact {
+            let is_alike = !is_exact && bounds.single().is_none_or(|own| self.key(own).0 == key);
+            if bounds.contains(&value) || is_alike {
                 entries.push(Position { key, ordinal: item.ordinal(), cut });
             }
         }
@@ -302,5 +306,209 @@ impl Source for VecSource {
         let batch = batch(lacking, rows_max);
         batch.rows.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
         Ok(batch)
+    }
+}
+
+/// Every plan that could serve a query, not only the one that would be taken.
+pub fn all_plans(
+    query: &BoundQuery,
+    partition_key_paths: &[Vec<String>],
+    source: &dyn Source,
+) -> Vec<Plan> {
+    crate::plan::all_plans(query, partition_key_paths, source)
+}
+
+/// Makes items and queries over few names and values, so that ties, absent values and alike
+/// beginnings are common.
+#[derive(Debug)]
+pub struct Generator {
+    random: Random,
+    /// In front of some strings, long enough to be cut from index entries.
+    pub long_prefix: String,
+}
+
+/// A query with what may be expected of it.
+#[derive(Clone, Debug)]
+pub struct GeneratedQuery {
+    /// The query.
+    pub text: String,
+    /// The paths its rows are ordered by: the rows are objects that have them under these names.
+    pub order: Vec<(&'static str, Direction)>,
+}
+
+/// The composite indexes that generated queries rely on.
+pub fn generated_composites() -> Vec<Vec<(Path, Direction)>> {
+    let index = |keys: &[(&str, Direction)]| {
+        keys.iter().map(|(name, direction)| (Path::of([name]), *direction)).collect()
+    };
+    let (up, down) = (Direction::Ascending, Direction::Descending);
+    vec![
+        index(&[("a", up), ("id", up)]),
+        index(&[("a", down), ("id", up)]),
+        index(&[("b", up), ("a", up), ("id", up)]),
+    ]
+}
+
+impl Generator {
+    /// Everything follows from the seed.
+    pub fn new(seed: u64, long_prefix: &str) -> Generator {
+        Generator { random: Random::from_seed(seed), long_prefix: long_prefix.to_owned() }
+    }
+
+    fn below(&self, limit: u64) -> u64 {
+        self.random.next() % limit
+    }
+
+    fn pick<'a>(&self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// A JSON value, the one comparisons use too.
+    fn value(&self) -> String {
+        match self.below(12) {
+            0 => "null".to_owned(),
+            1 => "true".to_owned(),
+            2 => "false".to_owned(),
+            3..=6 => self.below(4).to_string(),
+            7 => "2.5".to_owned(),
+            8 | 9 => format!("\"{}\"", self.pick(&["x", "y", "xy", ""])),
+            _ => format!("\"{}{}\"", self.long_prefix, self.pick(&["x", "y", "xy"])),
+        }
+    }
+
+    /// The body of item number `number`.
+    pub fn body(&self, number: usize) -> String {
+        let mut body = format!("{{\"id\":\"i{number:02}\",\"pk\":\"p{}\"", self.below(3));
+        for name in ["a", "b"] {
+            if self.below(8) > 0 {
+                let value = match self.below(10) {
+                    0 => "[1]".to_owned(),
+                    1 => "{\"x\":1}".to_owned(),
+                    _ => self.value(),
+                };
+                body.push_str(&format!(",\"{name}\":{value}"));
+            }
+        }
+        if self.below(4) > 0 {
+            body.push_str(&format!(",\"n\":{{\"x\":{}}}", self.value()));
+        }
+        if self.below(3) > 0 {
+            let tags: Vec<String> = (0..self.below(4)).map(|_| self.value()).collect();
+            body.push_str(&format!(",\"tags\":[{}]", tags.join(",")));
+        }
+        body + "}"
+    }
+
+    /// A query.
+    pub fn query(&self) -> GeneratedQuery {
+        match self.below(8) {
+            0..=2 => self.plain(),
+            3 => self.grouped(),
+            4 => self.aggregated(),
+            _ => self.ordered(),
+        }
+    }
+
+    fn plain(&self) -> GeneratedQuery {
+        let select = self.pick(&[
+            "*",
+            "VALUE c.id",
+            "c.id, c.a",
+            "VALUE c.a",
+            "DISTINCT VALUE c.a",
+            "DISTINCT c.b, c.n.x",
+        ]);
+        let text = format!("SELECT {select} FROM c{}", self.filter());
+        if self.below(4) == 0 && !select.contains('*') {
+            let select = select.replace("DISTINCT ", "");
+            let text = format!("SELECT {select} FROM c JOIN t IN c.tags{}", self.filter());
+            return GeneratedQuery { text, order: Vec::new() };
+        }
+        GeneratedQuery { text, order: Vec::new() }
+    }
+
+    fn grouped(&self) -> GeneratedQuery {
+        let key = self.pick(&["c.a", "c.b", "c.n.x", "c.pk"]);
+        let text = format!(
+            "SELECT {key} AS k, COUNT(1) AS n, MIN(c.id) AS least, MAX(c.b) AS most FROM c{} \
+             GROUP BY {key}",
+            self.filter()
+        );
+        GeneratedQuery { text, order: Vec::new() }
+    }
+
+    fn aggregated(&self) -> GeneratedQuery {
+        let select = self.pick(&[
+            "VALUE COUNT(1)",
+            "COUNT(1) AS n",
+            "COUNT(c.a) AS n, MIN(c.a) AS least, MAX(c.a) AS most",
+            "VALUE MAX(c.id)",
+            "VALUE MIN(c.n.x)",
+            "SUM(c.a) AS s",
+        ]);
+        let text = format!("SELECT {select} FROM c{}", self.filter());
+        GeneratedQuery { text, order: Vec::new() }
+    }
+
+    fn ordered(&self) -> GeneratedQuery {
+        let (up, down) = (Direction::Ascending, Direction::Descending);
+        let order: Vec<(&'static str, Direction)> = match self.below(6) {
+            0 => vec![("a", up)],
+            1 => vec![("a", down)],
+            2 => vec![("id", up)],
+            3 => vec![("a", up), ("id", up)],
+            4 => vec![("a", up), ("id", down)],
+            _ => vec![("b", down), ("a", down), ("id", down)],
+        };
+        let direction = |d: Direction| if d == up { "" } else { " DESC" };
+        let keys: Vec<String> =
+            order.iter().map(|(name, d)| format!("c.{name}{}", direction(*d))).collect();
+        let is_total = order.iter().any(|(name, _)| *name == "id");
+        let (top, tail) = match self.below(4) {
+            0 if is_total => (format!("TOP {} ", self.below(6)), String::new()),
+            1 if is_total => {
+                (String::new(), format!(" OFFSET {} LIMIT {}", self.below(4), self.below(9)))
+            }
+            _ => (String::new(), String::new()),
+        };
+        let text = format!(
+            "SELECT {top}c.id, c.a, c.b FROM c{} ORDER BY {}{tail}",
+            self.filter(),
+            keys.join(", ")
+        );
+        GeneratedQuery { text, order }
+    }
+
+    fn filter(&self) -> String {
+        if self.below(5) == 0 { String::new() } else { format!(" WHERE {}", self.condition(2)) }
+    }
+
+    fn condition(&self, depth: u64) -> String {
+        let nested = || self.condition(depth - 1);
+        match self.below(8) {
+            0 | 1 if depth > 0 => format!("({} AND {})", nested(), nested()),
+            2 if depth > 0 => format!("({} OR {})", nested(), nested()),
+            3 if depth > 0 => format!("(NOT {})", nested()),
+            _ => self.predicate(),
+        }
+    }
+
+    fn predicate(&self) -> String {
+        let path = self.pick(&["c.a", "c.a", "c.b", "c.n.x", "c.id", "c.pk"]);
+        let value = || match path {
+            "c.pk" => format!("\"p{}\"", self.below(4)),
+            "c.id" => format!("\"i{:02}\"", self.below(20)),
+            _ => self.value(),
+        };
+        match self.below(11) {
+            0..=3 => format!("{path} = {}", value()),
+            4 => format!("{path} {} {}", self.pick(&["<", "<=", ">", ">=", "!="]), value()),
+            5 => format!("{path} IN ({}, {}, {})", value(), value(), value()),
+            6 => format!("{path} BETWEEN {} AND {}", value(), value()),
+            7 => format!("STARTSWITH({path}, \"{}\")", self.pick(&["x", "i0", &self.long_prefix])),
+            8 => format!("ARRAY_CONTAINS(c.tags, {})", self.value()),
+            9 => format!("IS_DEFINED({path})"),
+            _ => format!("{path} LIKE \"{}%\"", self.pick(&["x", "p", "i1"])),
+        }
     }
 }

@@ -137,11 +137,12 @@ impl<'a> EntryWalk<'a> {
         first == Some(self.span)
     }
 
-    /// Whether no item can have entries in two of the spans: they are of one path without arrays.
+    /// Whether no item can have entries in two of the spans: they are different keys of one path
+    /// without arrays.
     fn are_disjoint(&self) -> bool {
-        let [Span::Path { path, .. }, rest @ ..] = self.spans else { return false };
+        let [Span::Path { path, .. }, ..] = self.spans else { return false };
         !path.segments().contains(&Segment::Elements)
-            && rest.iter().all(|span| match span {
+            && self.spans.iter().all(|span| match span {
                 Span::Path { path: other, bounds } => other == path && bounds.single().is_some(),
                 Span::Composite { .. } => false,
             })

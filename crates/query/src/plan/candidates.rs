@@ -77,6 +77,11 @@ impl Planner<'_> {
             return self.union(alternatives);
         }
         let constraint = constraint(conjunct, &self.query.slot_paths)?;
+        // An item can have several elements in a range, and would come as often.
+        let is_inside = constraint.path.segments().contains(&Segment::Elements);
+        if is_inside && matches!(constraint.allowed, Allowed::Range(_)) {
+            return None;
+        }
         let spans = spans(&constraint)?;
         let is_indexed = self.source.is_indexed(&constraint.path);
         is_indexed.then_some(Candidate { spans, is_exact: constraint.is_exact })
@@ -108,11 +113,9 @@ impl Planner<'_> {
 }
 
 /// Narrows a range by another of the same path; `false` if there is none to narrow.
-///
-/// Values inside arrays are left alone: two comparisons may be satisfied by two elements.
 fn merge(found: &mut [Candidate], candidate: &Candidate) -> bool {
     let [Span::Path { path, bounds }] = &candidate.spans[..] else { return false };
-    if path.segments().contains(&Segment::Elements) || bounds.single().is_some() {
+    if bounds.single().is_some() {
         return false;
     }
     found.iter_mut().any(|own| match &mut own.spans[..] {

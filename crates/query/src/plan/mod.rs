@@ -108,6 +108,20 @@ pub fn plan(
     Ok(Plan { query, access, shortcut, sorts })
 }
 
+/// Every plan that could serve a query, for tests that compare them.
+pub(crate) fn all_plans(
+    query: &BoundQuery,
+    partition_key_paths: &[Vec<String>],
+    source: &dyn Source,
+) -> Vec<Plan> {
+    let planner = Planner { query, key_paths: partition_key_paths, source };
+    let plan = |access: Access| {
+        let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
+        Plan { query: query.clone(), access, shortcut: None, sorts }
+    };
+    planner.alternatives(&planner.candidates()).into_iter().map(plan).collect()
+}
+
 /// Sorting needs an index, as in the service: there is no silent sort of a whole container.
 fn check_order(query: &BoundQuery, source: &dyn Source) -> Result<(), Error> {
     match &query.order[..] {
