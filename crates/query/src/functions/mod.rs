@@ -6,6 +6,7 @@
 mod arrays;
 mod dates;
 mod math;
+mod regex;
 mod strings;
 mod table;
 mod types;

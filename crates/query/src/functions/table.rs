@@ -2,7 +2,7 @@
 
 use item::Value;
 
-use super::{Body, Function, MANY, arrays, dates, math, strings, types};
+use super::{Body, Function, MANY, arrays, dates, math, regex, strings, types};
 use Body::{Drawn, Lazy, Planned, Strict, Timed, Total};
 
 const fn f(name: &'static str, least: usize, most: usize, body: Body) -> Function {
@@ -47,9 +47,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("LENGTH", 1, 1, Strict(strings::length)),
     f("LOWER", 1, 1, Strict(strings::lower)),
     f("LTRIM", 1, 2, Strict(strings::trim_start)),
-    f("RegexExtract", 2, 4, Planned),
-    f("RegexExtractAll", 2, 4, Planned),
-    f("RegexMatch", 2, 3, Planned),
+    f("RegexExtract", 2, 4, Strict(regex::extract)),
+    f("RegexExtractAll", 2, 4, Strict(regex::extract_all)),
+    f("RegexMatch", 2, 3, Strict(regex::is_match)),
     f("REPLACE", 3, 3, Strict(strings::replace)),
     f("REPLICATE", 2, 2, Strict(strings::replicate)),
     f("REVERSE", 1, 1, Strict(strings::reverse)),
