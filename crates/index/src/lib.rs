@@ -25,10 +25,12 @@ mod charge;
 pub mod composite;
 mod counted;
 pub mod encode;
+pub mod geometry;
 mod ordinal;
 pub mod path;
 mod policy;
 mod range;
+pub mod sphere;
 mod terms;
 mod walk;
 

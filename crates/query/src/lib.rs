@@ -38,6 +38,7 @@ mod plan;
 mod plan_info;
 mod routing;
 mod source;
+mod spatial;
 mod state;
 pub mod testing;
 

@@ -7,6 +7,7 @@ mod arrays;
 mod dates;
 mod math;
 mod regex;
+mod spatial;
 mod strings;
 mod table;
 mod types;

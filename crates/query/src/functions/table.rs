@@ -2,7 +2,7 @@
 
 use item::Value;
 
-use super::{Body, Function, MANY, arrays, dates, math, regex, strings, types};
+use super::{Body, Function, MANY, arrays, dates, math, regex, spatial, strings, types};
 use Body::{Drawn, Lazy, Planned, Strict, Timed, Total};
 
 const fn f(name: &'static str, least: usize, most: usize, body: Body) -> Function {
@@ -162,10 +162,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("RRF", 2, MANY, Planned),
     f("VectorDistance", 2, 4, Planned),
     // Spatial.
-    f("ST_AREA", 1, 1, Planned),
-    f("ST_DISTANCE", 2, 2, Planned),
-    f("ST_INTERSECTS", 2, 2, Planned),
-    f("ST_ISVALID", 1, 1, Planned),
-    f("ST_ISVALIDDETAILED", 1, 1, Planned),
-    f("ST_WITHIN", 2, 2, Planned),
+    f("ST_AREA", 1, 1, Strict(spatial::area)),
+    f("ST_DISTANCE", 2, 2, Strict(spatial::distance)),
+    f("ST_INTERSECTS", 2, 2, Strict(spatial::intersects)),
+    f("ST_ISVALID", 1, 1, Strict(spatial::is_valid)),
+    f("ST_ISVALIDDETAILED", 1, 1, Strict(spatial::is_valid_detailed)),
+    f("ST_WITHIN", 2, 2, Strict(spatial::is_within)),
 ];

@@ -1,0 +1,61 @@
+//! Whether geometries share a point, and whether one lies in the other.
+
+use index::sphere::{Arc, Vector};
+
+use super::ring::Chain;
+use super::shape::{Polygon, Shape, is_same};
+
+/// Whether two geometries share a point. If no lines meet, one of two parts that do contains the
+/// other, and with it any vertex.
+pub(crate) fn intersects(a: &Shape, b: &Shape) -> bool {
+    has_part_in(a, b) || has_part_in(b, a) || a.chains().any(|a| b.chains().any(|b| a.meets(b)))
+}
+
+/// Whether a point or the first vertex of a line or polygon is in another geometry.
+fn has_part_in(a: &Shape, b: &Shape) -> bool {
+    let firsts = a.chains().map(|chain| chain.vertices[0]);
+    a.points.iter().copied().chain(firsts).any(|direction| b.contains(direction))
+}
+
+/// Whether all of one geometry lies in another.
+pub(crate) fn is_within(a: &Shape, b: &Shape) -> bool {
+    a.points.iter().all(|point| b.contains(*point))
+        && a.chains().all(|chain| is_chain_within(chain, b))
+        && a.polygons.iter().all(|polygon| is_area_within(polygon, b))
+}
+
+fn is_chain_within(chain: &Chain, b: &Shape) -> bool {
+    chain.arcs().all(|arc| {
+        let cuts = cuts(arc, b.chains());
+        cuts.iter().all(|cut| b.contains(*cut)) && middles(&cuts).all(|middle| b.contains(middle))
+    })
+}
+
+/// Whether the area of a polygon whose boundary lies in a geometry lies there, too: there is no
+/// boundary of the other inside, and so one point stands for all.
+fn is_area_within(polygon: &Polygon, b: &Shape) -> bool {
+    let is_cut = b.rings().any(|ring| {
+        ring.arcs().any(|arc| {
+            let cuts = cuts(arc, polygon.rings.iter().map(|ring| &ring.chain));
+            middles(&cuts).any(|middle| polygon.surrounds(middle))
+        })
+    });
+    !is_cut && polygon.some_inside().is_none_or(|inside| b.contains(inside))
+}
+
+/// The points at which other lines divide an arc, from its start to its end.
+fn cuts<'a>(arc: Arc, chains: impl Iterator<Item = &'a Chain>) -> Vec<Vector> {
+    let mut cuts = vec![arc.start, arc.end];
+    for other in chains.flat_map(Chain::arcs) {
+        cuts.extend(arc.crossing(other));
+        cuts.extend([other.start, other.end].into_iter().filter(|end| arc.contains(*end)));
+    }
+    cuts.sort_by(|a, b| arc.start.distance(*a).total_cmp(&arc.start.distance(*b)));
+    cuts
+}
+
+/// The middles between successive points that are not the same.
+fn middles(cuts: &[Vector]) -> impl Iterator<Item = Vector> {
+    let pairs = cuts.windows(2).filter(|pair| !is_same(pair[0], pair[1]));
+    pairs.map(|pair| (pair[0] + pair[1]).unit())
+}
