@@ -327,3 +327,74 @@ fn without_an_index_a_filter_must_ask_for_a_scan() {
     assert_eq!(run("SELECT * FROM c", false).unwrap(), 1);
     assert_eq!(run("SELECT * FROM c WHERE c.pk = 'p' AND c.id = 'a'", false).unwrap(), 1);
 }
+
+/// Generated queries over generated items: with the index and without, on one physical partition
+/// and on seven, in pages of one, three and all, on every store.
+#[test]
+fn generated_queries_agree_everywhere() {
+    use query::testing::Generator;
+    // Longer than the index keeps of a string.
+    let prefix = "p".repeat(200);
+    let composites = json!([
+        [{"path": "/a", "order": "ascending"}, {"path": "/id", "order": "ascending"}],
+        [{"path": "/a", "order": "descending"}, {"path": "/id", "order": "ascending"}],
+        [{"path": "/b", "order": "ascending"}, {"path": "/a", "order": "ascending"},
+         {"path": "/id", "order": "ascending"}],
+    ]);
+    let definition = |id: &str, included: &[&str], excluded: &[&str]| {
+        let paths = |paths: &[&str]| -> Vec<serde_json::Value> {
+            paths.iter().map(|path| json!({"path": path})).collect()
+        };
+        json!({
+            "id": id,
+            "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
+            "indexingPolicy": {
+                "indexingMode": "consistent",
+                "includedPaths": paths(included), "excludedPaths": paths(excluded),
+                "compositeIndexes": composites,
+            },
+        })
+    };
+    for seed in 0..4 {
+        on_every_store(|db| {
+            let generator = Generator::new(seed, &prefix);
+            let layouts = [
+                // What may be sorted by must be indexed.
+                (400, definition("sparse", &["/a/?", "/id/?"], &["/*"])),
+                (400, definition("one", &["/*"], &[])),
+                (70_000, definition("seven", &["/*"], &[])),
+            ];
+            let containers: Vec<_> = layouts
+                .into_iter()
+                .map(|(ru, body)| db.container_with(body, Some(Throughput::Manual(ru))))
+                .collect();
+            for number in 0..30 {
+                let body: serde_json::Value =
+                    serde_json::from_str(&generator.body(number)).unwrap();
+                for container in &containers {
+                    db.create(container, body.clone()).unwrap();
+                }
+            }
+            for _ in 0..25 {
+                let generated = generator.query();
+                let query = text(&generated.text.replace("SELECT *", "SELECT c.id, c.a, c.tags"));
+                let all = |at: usize, items_max: usize| {
+                    rows(db, &containers[at], &Scope::Container, &query, items_max)
+                };
+                let expect = sorted(all(0, 1000));
+                for at in [1, 2] {
+                    let found = all(at, 1000);
+                    assert_eq!(sorted(found.clone()), expect, "{seed}, {at}: {}", query.text);
+                    for items_max in [1, 3] {
+                        assert_eq!(all(at, items_max), found, "{seed}, {at}: {}", query.text);
+                    }
+                }
+            }
+        });
+    }
+}
+
+fn sorted(mut rows: Vec<String>) -> Vec<String> {
+    rows.sort();
+    rows
+}

@@ -58,7 +58,7 @@ impl Db {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// Creates `d/c` from a definition without id and with the partition key `/pk` by default.
+    /// Creates `d/c` from a definition, with the partition key `/pk` by default.
     pub fn container(&self, definition: serde_json::Value) -> Arc<Container> {
         self.container_with(definition, None)
     }
@@ -72,12 +72,15 @@ impl Db {
         if self.engine.read_database("d").is_err() {
             self.engine.create_database(&ctx, &json!({"id": "d"}), None).unwrap();
         }
-        definition["id"] = "c".into();
+        if definition.get("id").is_none() {
+            definition["id"] = "c".into();
+        }
+        let id = definition["id"].as_str().unwrap().to_owned();
         if definition.get("partitionKey").is_none() {
             definition["partitionKey"] = json!({"paths": ["/pk"], "kind": "Hash", "version": 2});
         }
         self.engine.create_container(&ctx, "d", &definition, throughput).unwrap();
-        self.engine.container("d", "c").unwrap()
+        self.engine.container("d", &id).unwrap()
     }
 
     pub fn write(
