@@ -62,7 +62,7 @@ impl Engine {
             partition: u32::from(partition),
             lsn: view.position(container.layout.partitions[usize::from(partition)].log),
             meter: ctx.meter().read(),
-            indexes_used: Vec::new(),
+            index_use: None,
         })
     }
 

@@ -9,6 +9,7 @@ use model::partition_key::PartitionKey;
 use model::{ItemId, Rid, SessionToken};
 
 pub use model::RequestCharge;
+pub use query::{IndexMention, IndexUse};
 
 /// A version condition on a write or read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,6 +151,8 @@ pub struct PageRequest {
     pub session: Option<SessionToken>,
     /// Whether a filter may be answered by a scan in a container without an index.
     pub is_scan_enabled: bool,
+    /// Whether the answer is to say what a query does with indexes.
+    pub wants_index_use: bool,
 }
 
 /// One page of a feed or query.
@@ -169,8 +172,8 @@ pub struct FeedPage {
     pub lsn: u64,
     /// The work done.
     pub meter: base::MeterReading,
-    /// The indexes a query used: (expression, index path); empty for feeds.
-    pub indexes_used: Vec<(String, String)>,
+    /// What a query does with indexes, if that was asked for.
+    pub index_use: Option<IndexUse>,
 }
 
 /// Which changes a change feed shows.

@@ -112,7 +112,7 @@ impl Engine {
             partition: u32::from(partition),
             lsn: source.view.position(container.layout.partitions[usize::from(partition)].log),
             meter,
-            indexes_used: Vec::new(),
+            index_use: page.wants_index_use.then(|| plan.index_use(&source)),
         })
     }
 

@@ -165,6 +165,8 @@ pub fn page(headers: &HeaderMap) -> Result<PageRequest> {
         continuation: continuation(headers).map(str::to_owned),
         session: session(headers)?,
         is_scan_enabled: headers::is_true(headers, &headers::ENABLE_SCAN),
+        wants_index_use: headers::is_true(headers, &headers::POPULATE_INDEX_METRICS)
+            || headers::is_true(headers, &headers::POPULATE_INDEX_METRICS_V2),
     })
 }
 

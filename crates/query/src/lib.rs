@@ -50,7 +50,7 @@ pub use over::rows_over;
 pub use page::{Page, PageEnd, PageLimits};
 pub use parameters::Parameters;
 pub use path::{Path, Segment};
-pub use plan::{Plan, plan};
+pub use plan::{IndexMention, IndexUse, Plan, plan};
 pub use plan_info::{DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info};
 pub use routing::{Pin, Routing, routing};
 pub use source::{

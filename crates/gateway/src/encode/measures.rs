@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use engine::ops::FeedPage;
+use engine::ops::{FeedPage, IndexMention, IndexUse};
 use hyper::HeaderMap;
 use serde_json::{Value, json};
 
@@ -60,31 +60,38 @@ fn query_metrics(page: &FeedPage, elapsed: Duration) -> String {
 }
 
 fn index_metrics(page: &FeedPage) -> Value {
-    let (composite, single): (Vec<_>, Vec<_>) =
-        page.indexes_used.iter().partition(|(_, path)| path.contains(','));
-    let one = |(filter, path): &(String, String)| {
-        json!({
-            "FilterExpression": filter,
-            "IndexSpec": path,
-            "FilterPreciseSet": true,
-            "IndexPreciseSet": true,
-            "IndexImpactScore": "High",
-        })
+    let nothing = IndexUse::default();
+    let index_use = page.index_use.as_ref().unwrap_or(&nothing);
+    let single = |mentions: &[IndexMention]| -> Vec<Value> {
+        mentions.iter().filter(|mention| mention.paths.len() == 1).map(single_index).collect()
     };
-    let several = |(filter, paths): &(String, String)| {
-        let paths: Vec<&str> = paths.split(',').map(str::trim).collect();
-        json!({
-            "FilterExpressions": [filter],
-            "IndexSpecs": paths,
-            "IndexPreciseSet": true,
-            "IndexImpactScore": "High",
-        })
+    let composite = |mentions: &[IndexMention]| -> Vec<Value> {
+        mentions.iter().filter(|mention| mention.paths.len() > 1).map(composite_index).collect()
     };
     json!({
-        "UtilizedSingleIndexes": single.into_iter().map(one).collect::<Vec<_>>(),
-        "PotentialSingleIndexes": [],
-        "UtilizedCompositeIndexes": composite.into_iter().map(several).collect::<Vec<_>>(),
-        "PotentialCompositeIndexes": [],
+        "UtilizedSingleIndexes": single(&index_use.used),
+        "PotentialSingleIndexes": single(&index_use.potential),
+        "UtilizedCompositeIndexes": composite(&index_use.used),
+        "PotentialCompositeIndexes": composite(&index_use.potential),
+    })
+}
+
+fn single_index(mention: &IndexMention) -> Value {
+    json!({
+        "FilterExpression": mention.filter,
+        "IndexSpec": mention.paths.first(),
+        "FilterPreciseSet": true,
+        "IndexPreciseSet": true,
+        "IndexImpactScore": "High",
+    })
+}
+
+fn composite_index(mention: &IndexMention) -> Value {
+    json!({
+        "FilterExpressions": [mention.filter],
+        "IndexSpecs": mention.paths,
+        "IndexPreciseSet": true,
+        "IndexImpactScore": "High",
     })
 }
 
@@ -105,7 +112,16 @@ mod tests {
             partition: 0,
             lsn: 1,
             meter: MeterReading { items_read: 2, bytes_read: 300, ..MeterReading::default() },
-            indexes_used: vec![("c.v = 1".to_owned(), "/v/?".to_owned())],
+            index_use: Some(IndexUse {
+                used: vec![IndexMention {
+                    filter: "/v = 1".to_owned(),
+                    paths: vec!["/v/?".to_owned()],
+                }],
+                potential: vec![IndexMention {
+                    filter: String::new(),
+                    paths: vec!["/v ASC".to_owned(), "/w DESC".to_owned()],
+                }],
+            }),
         }
     }
 
@@ -126,5 +142,6 @@ mod tests {
         let metrics = index_metrics(&page());
         assert_eq!(metrics["UtilizedSingleIndexes"][0]["IndexSpec"], "/v/?");
         assert_eq!(metrics["UtilizedCompositeIndexes"].as_array().unwrap().len(), 0);
+        assert_eq!(metrics["PotentialCompositeIndexes"][0]["IndexSpecs"][1], "/w DESC");
     }
 }

@@ -15,6 +15,7 @@
 //!
 //! Some aggregates are answered without looking at an item ([`shortcut`]).
 
+mod advice;
 mod candidates;
 mod choice;
 mod display;
@@ -25,6 +26,7 @@ use crate::expr::Expr;
 use crate::routing::{Pin, routing};
 use crate::state::hash;
 use crate::{BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
+pub use advice::{IndexMention, IndexUse};
 use candidates::Candidate;
 pub(crate) use shortcut::{Extreme, Shortcut};
 
