@@ -13,11 +13,11 @@ use serde_json::json;
 use crate::items::{CreateTemplate, Items};
 use crate::load::{Fill, Load};
 use crate::machine::cpu_seconds;
-use crate::point::Setup;
 use crate::postgres::{Inserts, Postgres};
 use crate::process::{Server, create_container, create_database};
 use crate::reads::measured;
 use crate::report::{Bar, Report, Row};
+use crate::setup::Setup;
 use crate::slices::{Side, Slice, alternate};
 
 /// Writers of ours.

@@ -13,10 +13,10 @@ use crate::creates::WRITERS;
 use crate::items::{CreateTemplate, body};
 use crate::load::Load;
 use crate::machine::cpu_seconds;
-use crate::point::Setup;
 use crate::process::{Server, create_container, create_database};
 use crate::reads::measured;
 use crate::report::{Bar, Report, Row};
+use crate::setup::Setup;
 use crate::slices::{Side, Slice, alternate};
 
 /// The slower of the two has at least this part of the other's rate.

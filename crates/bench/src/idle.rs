@@ -6,8 +6,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::machine::resident_mb;
-use crate::point::Setup;
 use crate::report::{Bar, Report};
+use crate::setup::Setup;
 use crate::slices::median;
 
 const STARTS: usize = 7;

@@ -30,6 +30,7 @@ mod reads;
 mod reference;
 mod report;
 mod scale;
+mod setup;
 mod slices;
 
 use std::process::ExitCode;

@@ -12,9 +12,9 @@ use client::{Key, date_now};
 use crate::items::{Items, container};
 use crate::load::{Fill, Load};
 use crate::machine::cpu_seconds;
-use crate::point::Setup;
 use crate::process::{Server, create_container, create_database, fill, own_cpu_seconds};
 use crate::report::{Bar, Report, Row};
+use crate::setup::Setup;
 use crate::slices::{Side, Slice, alternate};
 
 const CONNECTIONS: usize = 16;

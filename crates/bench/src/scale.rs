@@ -13,10 +13,10 @@ use crate::creates::Creates;
 use crate::items::{Items, container};
 use crate::load::Load;
 use crate::machine::{cpu_seconds, resident_mb};
-use crate::point::Setup;
 use crate::process::{Server, create_container, create_database, fill};
 use crate::reads::measured;
 use crate::report::{Bar, Report, Row};
+use crate::setup::Setup;
 use crate::slices::{Side, Slice, Turns, alternate};
 
 const CONTAINER: &str = "items";
