@@ -16,6 +16,10 @@ pub const BATCH_ATOMIC: &str = "x-ms-cosmos-batch-atomic";
 pub const CONTINUE_ON_ERROR: &str = "x-ms-cosmos-batch-continue-on-error";
 /// Whether the body is a query.
 pub const IS_QUERY: &str = "x-ms-documentdb-isquery";
+/// Whether a query may go over all physical partitions.
+pub const CROSS_PARTITION: &str = "x-ms-documentdb-query-enablecrosspartition";
+/// What the body is.
+pub const CONTENT_TYPE: &str = "content-type";
 /// The throughput of a new container or database.
 pub const OFFER_THROUGHPUT: &str = "x-ms-offer-throughput";
 /// The size of a page.

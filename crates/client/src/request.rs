@@ -248,6 +248,20 @@ impl Container {
         }
     }
 
+    /// A page of a query over the whole container, unless a key is given with it. Parameters have
+    /// their names with the `@`; -1 items are as many as the server likes.
+    pub fn query(&self, text: &str, parameters: &[(&str, Value)], items_max: i64) -> Request {
+        let parameters =
+            parameters.iter().map(|(name, value)| json!({"name": name, "value": value}));
+        let parameters = parameters.collect::<Vec<Value>>();
+        Request::new(Verb::Post, self.items())
+            .with(headers::IS_QUERY, "true")
+            .with(headers::CROSS_PARTITION, "true")
+            .with(headers::CONTENT_TYPE, "application/query+json")
+            .with(headers::MAX_ITEM_COUNT, items_max.to_string())
+            .with_body(json!({"query": text, "parameters": parameters}).to_string())
+    }
+
     /// A page of the change feed; the reply has status 304 if nothing is new.
     pub fn changes(&self, scope: &Scope<'_>, from: Changes<'_>, items_max: usize) -> Request {
         let request = self.page(items_max).with(headers::A_IM, "Incremental Feed");
@@ -318,6 +332,15 @@ mod tests {
         assert!(text.starts_with("POST /dbs/d/colls/c/docs HTTP/1.1\r\nhost: localhost:1\r\n"));
         assert!(text.contains("\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3D"));
         assert!(text.ends_with("\r\ncontent-length: 2\r\n\r\n{}"));
+    }
+
+    #[test]
+    fn a_query_as_bytes() {
+        let text = "SELECT * FROM c WHERE c.a = @a";
+        let request = Container::new("d", "c").query(text, &[("@a", json!("x"))], -1);
+        let body = json!({"query": text, "parameters": [{"name": "@a", "value": "x"}]});
+        assert_eq!(serde_json::from_slice::<Value>(&request.body).unwrap(), body);
+        assert_eq!(request.path(), "/dbs/d/colls/c/docs");
     }
 
     #[test]
