@@ -10,10 +10,11 @@ use anyhow::{Context, Result};
 use base::Random;
 use serde_json::json;
 
-use crate::items::{CreateTemplate, Items};
+use crate::inserts::{self, Inserts, Table};
+use crate::items::{CreateTemplate, Data, Items};
 use crate::load::{Fill, Load};
 use crate::machine::cpu_seconds;
-use crate::postgres::{Inserts, Postgres};
+use crate::postgres::Postgres;
 use crate::process::{Server, create_container, create_database};
 use crate::reads::measured;
 use crate::report::{Bar, Report, Row};
@@ -30,7 +31,7 @@ const BAR: f64 = 2.0;
 
 /// Runs the section.
 pub async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
-    let postgres = match Postgres::start(&setup.cosmolabe.directory).await {
+    let postgres = match Postgres::start(&setup.cosmolabe.directory, &[]).await {
         Ok(postgres) => postgres,
         Err(error) => {
             report.skip("creates", format!("{error:#}"));
@@ -57,7 +58,7 @@ pub async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
             "writers": WRITERS, "ratio": ratio,
             "cosmolabe": mine.to_json(), "postgres": other.to_json(),
             "postgres_connections": theirs.connections(),
-            "postgres_version": postgres.version(), "postgres_settings": postgres.settings(),
+            "postgres_version": postgres.version(), "postgres_settings": inserts::settings(&postgres),
         }),
     );
     server.stop()?;
@@ -66,9 +67,10 @@ pub async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
 
 /// PostgreSQL with the number of connections that suits it best.
 async fn best(setup: &Setup, postgres: &Postgres, report: &mut Report) -> Result<Inserts> {
+    let table = Table::create(postgres).await?;
     let mut best: Option<(f64, Inserts)> = None;
     for connections in [8, 16, 32, 64] {
-        let inserts = postgres.inserts(connections).await?;
+        let inserts = table.inserts(postgres, connections).await?;
         let slice = inserts.slice(setup.warmup()).await?;
         let rate = slice.outcome.rate();
         report.note(format!("creates: PostgreSQL with {connections} connections {rate:.0}/s"));

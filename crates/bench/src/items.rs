@@ -52,7 +52,19 @@ pub fn container(name: &str) -> Container {
     Container::new(DATABASE, name)
 }
 
-/// A set of items with numbers from 0.
+/// Items with numbers from 0, each made from its number.
+pub trait Data: Send + Sync {
+    /// How many there are.
+    fn count(&self) -> u64;
+    /// The id of an item.
+    fn id(&self, number: u64) -> String;
+    /// The partition key of an item, a string.
+    fn key_text(&self, number: u64) -> String;
+    /// The item as JSON text.
+    fn body(&self, number: u64) -> String;
+}
+
+/// The items of the point benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
     /// How many there are; it decides how many logical partitions they are in.
@@ -60,24 +72,28 @@ pub struct Items {
 }
 
 impl Items {
-    /// The id of an item.
-    pub fn id(&self, number: u64) -> String {
+    /// The partition key of an item.
+    pub fn key(&self, number: u64) -> PartitionKey {
+        key(&self.key_text(number))
+    }
+}
+
+impl Data for Items {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn id(&self, number: u64) -> String {
         format!("item-{number:010}")
     }
 
-    /// The partition key of an item, without regularity in its number.
-    pub fn key_text(&self, number: u64) -> String {
+    /// Without regularity in its number.
+    fn key_text(&self, number: u64) -> String {
         let keys = (self.count / ITEMS_PER_KEY).max(1);
         format!("key-{:08}", Random::from_seed(number).next() % keys)
     }
 
-    /// The same as a key.
-    pub fn key(&self, number: u64) -> PartitionKey {
-        key(&self.key_text(number))
-    }
-
-    /// The item as JSON text.
-    pub fn body(&self, number: u64) -> String {
+    fn body(&self, number: u64) -> String {
         body(&self.id(number), &self.key_text(number), number)
     }
 }
@@ -106,10 +122,15 @@ pub fn body(id: &str, key: &str, number: u64) -> String {
         50 + any(50),
     );
     let missing = ITEM_BYTES - 2 - body.len();
-    let from = any((PROSE_BYTES - missing) as u64) as usize;
-    body.push_str(&PROSE[from..from + missing]);
+    body.push_str(prose(random.next(), missing));
     body.push_str("\"}");
     body
+}
+
+/// Some bytes of text; which is decided by a number.
+pub fn prose(number: u64, bytes: usize) -> &'static str {
+    let from = (number % (PROSE_BYTES - bytes) as u64) as usize;
+    &PROSE[from..from + bytes]
 }
 
 /// What items are filled up with: each takes a piece from somewhere. Making it anew for every item

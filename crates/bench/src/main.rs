@@ -13,13 +13,14 @@
 //!
 //! LAYOUT     `point` (which sections, with what), a module per section, `report` (the table, the
 //!            JSON, the bars), `slices` (taking turns), `load` (the generator), `process` and
-//!            `postgres` (the sides), `reference` (the bare server), `items` (the data), `machine`.
+//!            `postgres` (the sides), `reference` (the bare server), `items` (the data), `inserts`, `machine`.
 //!
 //! ELSEWHERE  Parts measured alone: `crates/*/benches`.
 
 mod creates;
 mod hot;
 mod idle;
+mod inserts;
 mod items;
 mod load;
 mod machine;

@@ -1,22 +1,21 @@
-//! PostgreSQL on loopback, with its data beside ours: a table of items with a GIN index.
+//! PostgreSQL on loopback, with its data beside ours.
+//!
+//! ELSEWHERE  The table that creates go to: `inserts`. The tables that are queried: `tables`.
 
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
 use tokio_postgres::{Client, NoTls, Statement};
 
-use crate::creates::SPREAD;
 use crate::load::Outcome;
 use crate::machine::{cpu_seconds_with_children, output};
 use crate::process::own_cpu_seconds;
-use crate::slices::{Side, Slice};
+use crate::slices::Slice;
 
 /// Durable, and with enough memory that it need not read what it indexes.
 const SETTINGS: [(&str, &str); 9] = [
@@ -30,10 +29,6 @@ const SETTINGS: [(&str, &str); 9] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
 ];
-const TABLE: &str =
-    "CREATE TABLE items (pk text, id text, body jsonb NOT NULL, PRIMARY KEY (pk, id))";
-const INDEX: &str = "CREATE INDEX items_body ON items USING gin (body) WITH (fastupdate = off)";
-const INSERT: &str = "INSERT INTO items (pk, id, body) VALUES ($1, $2, $3::text::jsonb)";
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server of its own, gone with the value.
@@ -41,30 +36,32 @@ pub struct Postgres {
     child: Child,
     port: u16,
     version: String,
-    next: Arc<AtomicU64>,
+    settings: Vec<String>,
 }
 
 impl Postgres {
-    /// Makes a cluster below the directory and starts a server on it.
-    pub async fn start(directory: &Path) -> Result<Postgres> {
+    /// Starts a server on the cluster below the directory, which is made if there is none.
+    /// `settings` come on top of those it always has.
+    pub async fn start(directory: &Path, settings: &[(&str, &str)]) -> Result<Postgres> {
         let programs = programs().context("PostgreSQL is not installed (package postgresql)")?;
         let data = directory.join("postgres");
         let owner = Owner::find();
-        make_cluster(&programs, &data, owner)?;
+        if !data.join("PG_VERSION").exists() {
+            make_cluster(&programs, &data, owner)?;
+        }
         let port = free_port()?;
         let log = File::create(directory.join("postgres.log"))?;
+        let pairs = SETTINGS.iter().chain(settings).map(|(name, value)| format!("{name}={value}"));
+        let settings: Vec<String> = pairs.collect();
         let mut command = owner.command(&programs.join("postgres"));
         command.arg("-D").arg(&data).arg("-p").arg(port.to_string());
-        for (name, value) in SETTINGS {
-            command.arg("-c").arg(format!("{name}={value}"));
+        for setting in &settings {
+            command.arg("-c").arg(setting);
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?;
         let version = output(Command::new(programs.join("postgres")).arg("--version"));
-        let postgres = Postgres { child, port, version, next: Arc::default() };
-        let client = postgres.connect_patiently().await?;
-        for statement in [TABLE, INDEX] {
-            client.batch_execute(statement).await?;
-        }
+        let postgres = Postgres { child, port, version, settings };
+        postgres.connect_patiently().await?;
         Ok(postgres)
     }
 
@@ -74,20 +71,26 @@ impl Postgres {
     }
 
     /// How it is set up, for the report.
-    pub fn settings(&self) -> Value {
-        json!({"server": SETTINGS.map(|(name, value)| format!("{name}={value}")),
-               "table": TABLE, "index": INDEX, "statement": INSERT})
+    pub fn settings(&self) -> &[String] {
+        &self.settings
     }
 
-    /// Connections that insert, one insert per transaction, by prepared statements.
-    pub async fn inserts(&self, connections: usize) -> Result<Inserts> {
+    /// Connections with a prepared statement.
+    pub async fn sessions(&self, statement: &str, connections: usize) -> Result<Sessions> {
         let mut clients = Vec::new();
         for _ in 0..connections {
             let client = self.connect().await?;
-            let statement = client.prepare(INSERT).await?;
+            let statement = client.prepare(statement).await?;
             clients.push(Arc::new((client, statement)));
         }
-        Ok(Inserts { clients, process: self.child.id(), next: self.next.clone() })
+        Ok(Sessions { clients, process: self.child.id() })
+    }
+
+    /// Stops it in good order, so that what it holds can be used again.
+    pub fn stop(mut self) -> Result<()> {
+        Command::new("kill").arg("-INT").arg(self.child.id().to_string()).status()?;
+        self.child.wait()?;
+        Ok(())
     }
 
     async fn connect_patiently(&self) -> Result<Client> {
@@ -103,7 +106,8 @@ impl Postgres {
         }
     }
 
-    async fn connect(&self) -> Result<Client> {
+    /// Connects.
+    pub async fn connect(&self) -> Result<Client> {
         let settings = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", self.port);
         let (client, connection) = tokio_postgres::connect(&settings, NoTls).await?;
         // It ends with the client.
@@ -116,6 +120,9 @@ impl Drop for Postgres {
     /// Its processes share memory: killed like this one they would not clean up after each other,
     /// so it is told to stop at once.
     fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(Some(_))) {
+            return;
+        }
         let stop = Command::new("kill").arg("-QUIT").arg(self.child.id().to_string()).status();
         if stop.is_err() {
             let _ = self.child.kill();
@@ -124,27 +131,45 @@ impl Drop for Postgres {
     }
 }
 
-/// Open connections and what they insert.
-pub struct Inserts {
-    clients: Vec<Arc<(Client, Statement)>>,
+/// Open connections, each with a prepared statement.
+pub struct Sessions {
+    clients: Vec<Arc<Session>>,
     process: u32,
-    next: Arc<AtomicU64>,
 }
 
-impl Inserts {
+/// One of them.
+pub type Session = (Client, Statement);
+
+impl Sessions {
     /// How many there are.
     pub fn connections(&self) -> usize {
         self.clients.len()
     }
-}
 
-impl Side for Inserts {
-    async fn slice(&self, time: Duration) -> Result<Slice> {
+    /// One of them.
+    pub fn first(&self) -> &Session {
+        &self.clients[0]
+    }
+
+    /// Lets all of them do one thing after the other until the time is over. Doing it returns how
+    /// long it took.
+    pub async fn slice<F, D>(&self, time: Duration, once: F) -> Result<Slice>
+    where
+        F: Fn(Arc<Session>) -> D + Clone + Send + 'static,
+        D: Future<Output = Result<Duration>> + Send,
+    {
         let before = (cpu_seconds_with_children(self.process), own_cpu_seconds());
         let started = Instant::now();
         let mut tasks = tokio::task::JoinSet::new();
         for client in &self.clients {
-            tasks.spawn(insert_until(client.clone(), self.next.clone(), started, time));
+            let (client, once) = (client.clone(), once.clone());
+            tasks.spawn(async move {
+                let mut latencies = Vec::new();
+                while started.elapsed() < time {
+                    latencies.push(once(client.clone()).await?.as_micros() as u32);
+                }
+                anyhow::Ok(latencies)
+            });
         }
         let mut latencies: Vec<u32> = Vec::new();
         while let Some(ended) = tasks.join_next().await {
@@ -156,23 +181,6 @@ impl Side for Inserts {
         let outcome = Outcome { requests: latencies.len() as u64, seconds, latencies };
         Ok(Slice { outcome, server_cpu: after.0 - before.0, load_cpu: after.1 - before.1 })
     }
-}
-
-async fn insert_until(
-    client: Arc<(Client, Statement)>,
-    next: Arc<AtomicU64>,
-    started: Instant,
-    time: Duration,
-) -> Result<Vec<u32>> {
-    let mut latencies = Vec::new();
-    while started.elapsed() < time {
-        let number = next.fetch_add(1, Relaxed);
-        let (key, id, body) = (SPREAD.key_text(number), SPREAD.id(number), SPREAD.body(number));
-        let sent = Instant::now();
-        client.0.execute(&client.1, &[&key, &id, &body]).await?;
-        latencies.push(sent.elapsed().as_micros() as u32);
-    }
-    Ok(latencies)
 }
 
 /// Where the programs of the newest installed version are.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use client::{Client, Key, Operation, Request};
 
-use crate::items::{DATABASE, Items, container};
+use crate::items::{DATABASE, Data, container, key};
 use crate::machine;
 
 const READY_TIMEOUT: Duration = Duration::from_secs(300);
@@ -108,12 +108,18 @@ impl Cosmolabe {
 
     /// Starts it with a kind of durability.
     pub async fn serve_with(&self, name: &str, durability: &str) -> Result<Server> {
+        self.serve_as(name, &["--durability", durability]).await
+    }
+
+    /// Starts it with flags.
+    pub async fn serve_as(&self, name: &str, flags: &[&str]) -> Result<Server> {
         let mut command = Command::new(&self.binary);
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("COSMOLABE_")) {
             command.env_remove(name);
         }
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--durability", durability])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(flags)
             .arg("--data-dir")
             .arg(self.directory.join(name));
         Server::start(&mut command, &self.directory.join(format!("{name}.log"))).await
@@ -137,15 +143,19 @@ const BULK: u64 = 100;
 const LOADERS: u64 = 8;
 
 /// Fills a container with items by bulk requests. Returns items per second.
-pub async fn fill(server: &Server, name: &'static str, items: Items) -> Result<f64> {
-    let started = Instant::now();
+pub async fn fill(
+    server: &Server,
+    name: &'static str,
+    data: impl Data + Copy + 'static,
+) -> Result<f64> {
+    let (started, count) = (Instant::now(), data.count());
     let mut tasks = tokio::task::JoinSet::new();
     for loader in 0..LOADERS {
         let client = server.client()?;
         tasks.spawn(async move {
             let mut first = loader * BULK;
-            while first < items.count {
-                fill_some(&client, name, items, first..items.count.min(first + BULK)).await?;
+            while first < count {
+                fill_some(&client, name, &data, first..count.min(first + BULK)).await?;
                 first += LOADERS * BULK;
             }
             anyhow::Ok(())
@@ -154,17 +164,17 @@ pub async fn fill(server: &Server, name: &'static str, items: Items) -> Result<f
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
-    Ok(items.count as f64 / started.elapsed().as_secs_f64())
+    Ok(count as f64 / started.elapsed().as_secs_f64())
 }
 
 async fn fill_some(
     client: &Client,
     name: &str,
-    items: Items,
+    data: &dyn Data,
     numbers: std::ops::Range<u64>,
 ) -> Result<()> {
     let bodies: Vec<(String, String)> =
-        numbers.map(|number| (items.key(number).to_array(), items.body(number))).collect();
+        numbers.map(|number| (key(&data.key_text(number)).to_array(), data.body(number))).collect();
     let operations: Vec<(String, Operation<'_>)> =
         bodies.iter().map(|(key, body)| (key.clone(), Operation::Create(body))).collect();
     let reply = client.send(&container(name).bulk(&operations).minimal()).await?;

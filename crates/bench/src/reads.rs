@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use base::Random;
 use client::{Key, date_now};
 
-use crate::items::{Items, container};
+use crate::items::{Data, Items, container};
 use crate::load::{Fill, Load};
 use crate::machine::cpu_seconds;
 use crate::process::{Server, create_container, create_database, fill, own_cpu_seconds};

@@ -22,7 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::items::{Items, container};
+use crate::items::{Data, Items, container};
 use crate::load::Connection;
 
 /// The head limit of the real server.

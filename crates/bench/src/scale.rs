@@ -10,7 +10,7 @@ use client::{Key, date_now};
 use serde_json::json;
 
 use crate::creates::Creates;
-use crate::items::{Items, container};
+use crate::items::{Data, Items, container};
 use crate::load::Load;
 use crate::machine::{cpu_seconds, resident_mb};
 use crate::process::{Server, create_container, create_database, fill};
