@@ -153,6 +153,12 @@ impl Connection {
         }
     }
 
+    /// The value of a header of the last answer, whose name is in lower case.
+    pub fn header(&self, answer: &Answer, name: &str) -> Option<&str> {
+        let head = std::str::from_utf8(&self.answer[..answer.head]).ok()?;
+        head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
     /// The bytes of the last answer.
     pub fn bytes(&self) -> &[u8] {
         &self.answer
@@ -163,8 +169,10 @@ impl Connection {
 fn parse(bytes: &[u8]) -> Option<Answer> {
     let head = memmem::find(bytes, b"\r\n\r\n")? + 4;
     let status = std::str::from_utf8(bytes.get(9..12)?).ok()?.parse().ok()?;
-    // All our servers write header names in lower case.
-    let body = memmem::find(&bytes[..head], b"\r\ncontent-length: ").map_or(0, |at| {
+    // Our servers write header names in lower case, Node.js writes its own like this.
+    let length = memmem::find(&bytes[..head], b"\r\ncontent-length: ")
+        .or_else(|| memmem::find(&bytes[..head], b"\r\nContent-Length: "));
+    let body = length.map_or(0, |at| {
         let digits = bytes[at + 18..head].iter().take_while(|byte| byte.is_ascii_digit());
         digits.fold(0, |number, digit| number * 10 + usize::from(digit - b'0'))
     });
@@ -182,6 +190,7 @@ mod tests {
             assert_eq!(answer.map(|answer| (answer.status, answer.body)), expect, "{text}");
         };
         check("HTTP/1.1 200 OK\r\ncontent-length: 12\r\netag: 1\r\n\r\n", Some((200, 12)));
+        check("HTTP/1.1 200 OK\r\netag: 1\r\nContent-Length: 12\r\n\r\n", Some((200, 12)));
         check("HTTP/1.1 204 No Content\r\netag: 1\r\n\r\n", Some((204, 0)));
         check("HTTP/1.1 200 OK\r\ncontent-length: 12\r\n", None);
         check("", None);

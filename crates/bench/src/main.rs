@@ -1,38 +1,58 @@
-//! `cargo xtask bench point`: what point operations cost, held against something one knows.
+//! `cargo xtask bench …`: what operations and queries cost, held against something one knows.
 //!
 //! Absolute rates mean little on a shared machine. So both sides of every comparison run in turns,
 //! slice by slice, under the same load generator, and what counts are medians and their ratios.
 //!
 //! ```text
-//! reads     point reads             against a bare hyper server that answers from memory
-//! creates   durable creates         against PostgreSQL with a GIN index over its JSON
-//! hot       64 writers of one key   against 64 writers of 64 keys
-//! idle      memory and start time on an empty directory
-//! scale     2 million items         against 200 thousand; start time with 2 million
+//! point
+//!   reads     point reads             against a bare hyper server that answers from memory
+//!   creates   durable creates         against PostgreSQL with a GIN index over its JSON
+//!   hot       64 writers of one key   against 64 writers of 64 keys
+//!   idle      memory and start time on an empty directory
+//!   scale     2 million items         against 200 thousand; start time with 2 million
+//! query
+//!   …         each of ten queries     against PostgreSQL with the indexes it needs
+//!   peer      those it can answer     against the cosmosdb-server package of Node.js
+//!   growth    2 million items         against 200 thousand, with the partition key given
+//!   stream    memory while a million items are read
 //! ```
 //!
-//! LAYOUT     `point` (which sections, with what), a module per section, `report` (the table, the
-//!            JSON, the bars), `slices` (taking turns), `load` (the generator), `process` and
-//!            `postgres` (the sides), `reference` (the bare server), `items` (the data), `inserts`, `machine`.
+//! LAYOUT     `setup` (what all share), `report` (the table, the JSON, the bars), `slices` (taking
+//!            turns), `load` (the generator), `process` and `postgres` (the sides), `machine`.
+//!            `point` (which sections, with what), a module per section, `reference` (the bare
+//!            server), `items` (the data), `inserts`.
+//!            `query` (which sections, with what), `versus`, `peer`, `growth`, `stream` (the
+//!            sections), `queries` (the texts), `blog` (the data), `stock` and `tables` (loading
+//!            it), `ask` (asking over HTTP).
 //!
 //! ELSEWHERE  Parts measured alone: `crates/*/benches`.
 
+mod ask;
+mod blog;
 mod creates;
+mod growth;
 mod hot;
 mod idle;
 mod inserts;
 mod items;
 mod load;
 mod machine;
+mod peer;
 mod point;
 mod postgres;
 mod process;
+mod queries;
+mod query;
 mod reads;
 mod reference;
 mod report;
 mod scale;
 mod setup;
 mod slices;
+mod stock;
+mod stream;
+mod tables;
+mod versus;
 
 use std::process::ExitCode;
 
@@ -54,6 +74,8 @@ struct Cli {
 enum Command {
     /// Point reads, creates, size and start time of the server, against their references
     Point(point::Flags),
+    /// Queries of a blog, against PostgreSQL and others
+    Query(query::Flags),
     /// A bare hyper server that answers point reads from memory (started by `point`)
     Reference(reference::Flags),
 }
@@ -75,6 +97,7 @@ fn run(command: Command) -> Result<()> {
     runtime.block_on(async {
         match command {
             Command::Point(flags) => point::run(flags).await,
+            Command::Query(flags) => query::run(flags).await,
             Command::Reference(flags) => reference::run(flags).await,
         }
     })

@@ -18,9 +18,10 @@ impl Row {
     pub fn rates(title: &str, ours: &Summary, theirs: &Summary, other: &str, ratio: f64) -> Row {
         let side = |summary: &Summary| {
             let (p50, p99) = (summary.p50_us / 1000.0, summary.p99_us / 1000.0);
-            format!("{:.0}/s  p50 {p50:.2} p99 {p99:.2} ms", summary.rate)
+            let digits = if summary.rate < 10.0 { 2 } else { 0 };
+            format!("{:.digits$}/s  p50 {p50:.2} p99 {p99:.2} ms", summary.rate)
         };
-        let cells = [title.into(), side(ours), side(theirs), format!("{ratio:.2}"), other.into()];
+        let cells = [title.into(), side(ours), side(theirs), short(ratio), other.into()];
         Row { cells }
     }
 
@@ -30,7 +31,7 @@ impl Row {
             format!("{:.1} µs (load {:.1} µs)", summary.server_cpu_us, summary.load_cpu_us)
         };
         let ratio = theirs.server_cpu_us / ours.server_cpu_us.max(1e-9);
-        let cells = [title.into(), side(ours), side(theirs), format!("{ratio:.2}"), other.into()];
+        let cells = [title.into(), side(ours), side(theirs), short(ratio), other.into()];
         Row { cells }
     }
 }
@@ -62,7 +63,7 @@ impl Bar {
     fn cells(&self) -> [String; 4] {
         let sign = if self.is_floor { "≥" } else { "<" };
         let verdict = if self.is_met() { "ok" } else { "BELOW ITS BAR" };
-        let (value, bound) = (format!("{:.2}", self.value), format!("{sign} {}", self.bound));
+        let (value, bound) = (short(self.value), format!("{sign} {}", self.bound));
         [self.title.clone(), value, bound, verdict.to_owned()]
     }
 
@@ -81,6 +82,7 @@ pub struct Report {
     rows: Vec<Row>,
     bars: Vec<Bar>,
     skipped: Vec<String>,
+    failed: Vec<String>,
     values: Map<String, Value>,
 }
 
@@ -94,6 +96,7 @@ impl Report {
             rows: Vec::new(),
             bars: Vec::new(),
             skipped: Vec::new(),
+            failed: Vec::new(),
             values: Map::new(),
         }
     }
@@ -121,6 +124,17 @@ impl Report {
         self.skipped.push(format!("{section}: {why}"));
     }
 
+    /// Something that should have been measured but went wrong.
+    pub fn fail(&mut self, what: &str, error: &anyhow::Error) {
+        println!("  {what} FAILED: {error:#}");
+        self.failed.push(format!("{what}: {error:#}"));
+    }
+
+    /// How many of those there were.
+    pub fn failures(&self) -> usize {
+        self.failed.len()
+    }
+
     /// The numbers of a section, for programs.
     pub fn value(&mut self, section: &str, value: Value) {
         self.values.insert(section.to_owned(), value);
@@ -136,6 +150,7 @@ impl Report {
         println!();
         print_table(self.bars.iter().map(Bar::cells).collect());
         self.skipped.iter().for_each(|skipped| println!("not measured: {skipped}"));
+        self.failed.iter().for_each(|failed| println!("FAILED: {failed}"));
     }
 
     /// Writes the same for programs.
@@ -147,12 +162,19 @@ impl Report {
             "sections": self.values,
             "notes": self.notes,
             "skipped": self.skipped,
+            "failed": self.failed,
         });
         let directory = path.parent().context("the report is a file in a directory")?;
         std::fs::create_dir_all(directory)?;
         let text = serde_json::to_string_pretty(&report)?;
         std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
     }
+}
+
+/// A number with two digits behind the point, or more if those would say nothing.
+fn short(number: f64) -> String {
+    let digits = if number.abs() < 0.1 { 4 } else { 2 };
+    format!("{number:.digits$}")
 }
 
 fn print_table<const N: usize>(rows: Vec<[String; N]>) {
