@@ -18,8 +18,12 @@ pub const CONTINUE_ON_ERROR: &str = "x-ms-cosmos-batch-continue-on-error";
 pub const IS_QUERY: &str = "x-ms-documentdb-isquery";
 /// Whether a query may go over all physical partitions.
 pub const CROSS_PARTITION: &str = "x-ms-documentdb-query-enablecrosspartition";
-/// What the body is.
-pub const CONTENT_TYPE: &str = "content-type";
+/// Whether a query may be answered by a scan where there is no index.
+pub const ENABLE_SCAN: &str = "x-ms-documentdb-query-enable-scan";
+/// Asks for what a query took.
+pub const POPULATE_QUERY_METRICS: &str = "x-ms-documentdb-populatequerymetrics";
+/// What a query took: `name=number` pieces with semicolons between them.
+pub const QUERY_METRICS: &str = "x-ms-documentdb-query-metrics";
 /// The throughput of a new container or database.
 pub const OFFER_THROUGHPUT: &str = "x-ms-offer-throughput";
 /// The size of a page.
@@ -36,6 +40,8 @@ pub const LSN: &str = "lsn";
 pub const REQUEST_CHARGE: &str = "x-ms-request-charge";
 /// What a status means in particular.
 pub const SUBSTATUS: &str = "x-ms-substatus";
+/// What the body is.
+pub const CONTENT_TYPE: &str = "content-type";
 /// Asks for a change feed.
 pub const A_IM: &str = "a-im";
 /// The version a write is meant for.

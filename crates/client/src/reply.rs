@@ -55,6 +55,13 @@ impl Reply {
         self.header(headers::REQUEST_CHARGE).and_then(|text| text.parse().ok()).unwrap_or(0.0)
     }
 
+    /// One number of what a query took, if it was asked for.
+    pub fn query_metric(&self, name: &str) -> Option<f64> {
+        let pieces = self.header(headers::QUERY_METRICS)?.split(';');
+        let (_, number) = pieces.filter_map(|piece| piece.split_once('=')).find(|p| p.0 == name)?;
+        number.parse().ok()
+    }
+
     /// What the status means in particular; 0 if it says nothing.
     pub fn substatus(&self) -> u32 {
         self.header(headers::SUBSTATUS).and_then(|text| text.parse().ok()).unwrap_or(0)
@@ -100,6 +107,16 @@ impl Display for Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_query_took() {
+        let mut reply = Reply { status: 200, headers: HeaderMap::new(), body: Bytes::new() };
+        assert_eq!(reply.query_metric("b"), None);
+        let metrics = "a=1;b=2.50".parse().unwrap();
+        reply.headers.insert(headers::QUERY_METRICS, metrics);
+        assert_eq!(reply.query_metric("b"), Some(2.5));
+        assert_eq!(reply.query_metric("c"), None);
+    }
 
     #[test]
     fn rows_of_a_feed() {

@@ -1,10 +1,9 @@
 //! How a query would be run, without running it.
 
 use base::{Ctx, MeterReading};
-use query::Parameters;
 
 use crate::ops::{QueryText, Scope};
-use crate::source::{ContainerSource, key_of};
+use crate::query::bind;
 use crate::{Container, Engine, Result};
 
 /// The plan of a query.
@@ -25,24 +24,9 @@ impl Engine {
         scope: &Scope,
         query: &QueryText,
     ) -> Result<Explanation> {
-        let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-        let parameters: Parameters = query.parameters.iter().cloned().collect();
-        let bound = query::bind(&parsed, &parameters)?;
-        let key_definition = &container.layout.key_definition;
-        let key_paths: Vec<Vec<String>> =
-            key_definition.paths.iter().map(|path| path.segments().to_vec()).collect();
-        // A filter that pins the whole partition key runs as if the key had been given.
-        let pinned = match &query::routing(&bound, &key_paths).pins[..] {
-            [pin] => Some(key_of(&pin.key)).filter(|key| key_definition.is_complete(key)),
-            _ => None,
-        };
-        let selection = match (scope, pinned) {
-            (Scope::Container, Some(key)) => container.select(&Scope::PartitionKey(key))?,
-            _ => container.select(scope)?,
-        };
-        let now = ctx.now().as_secs() as u32;
-        let source = ContainerSource::new(&self.core, container, selection, now);
-        let plan = query::plan(bound, &key_paths, &source)?.to_string();
+        let bound = bind(query)?;
+        let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
+        let plan = query::plan(bound, &key_paths, &source, None)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn matches(ctx: &Ctx, condition: &Condition, root: Node<'_>) -> Resul
     Ok(query::matches(ctx, condition, root, &Parameters::new())?)
 }
 
-fn bind(query: &QueryText) -> Result<BoundQuery> {
+pub(crate) fn bind(query: &QueryText) -> Result<BoundQuery> {
     let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
     Ok(query::bind(&parsed, &parameters(query))?)
 }
@@ -79,12 +79,8 @@ impl Engine {
     ) -> Result<FeedPage> {
         check_computed(container, query)?;
         let bound = bind(query)?;
-        let key_paths = key_paths(container);
-        let routing = query::routing(&bound, &key_paths);
-        check_scan(container, &bound, &routing, page)?;
-        let selection = narrowed(container, container.select(scope)?, &routing.pins);
-        let now = ctx.now().as_secs() as u32;
-        let source = ContainerSource::new(&self.core, container, selection, now);
+        check_scan(container, &bound, page)?;
+        let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
         source.selection.partitions.iter().for_each(|_| ctx.meter().partition_visited());
         let state = page.continuation.as_deref().map(|token| {
@@ -114,6 +110,21 @@ impl Engine {
             meter,
             index_use: page.wants_index_use.then(|| plan.index_use(&source)),
         })
+    }
+
+    /// What a query reads from, and the partition key paths of its container.
+    pub(crate) fn query_source<'a>(
+        &'a self,
+        ctx: &Ctx,
+        container: &'a Container,
+        scope: &Scope,
+        query: &BoundQuery,
+    ) -> Result<(ContainerSource<'a>, Vec<Vec<String>>)> {
+        let key_paths = key_paths(container);
+        let pins = query::routing(query, &key_paths).pins;
+        let selection = narrowed(container, container.select(scope)?, &pins);
+        let now = ctx.now().as_secs() as u32;
+        Ok((ContainerSource::new(&self.core, container, selection, now), key_paths))
     }
 
     /// The plan of a query, as clients that fan out themselves want it. `features` is what the
@@ -165,15 +176,13 @@ impl Engine {
 
 /// A container without an index answers a filter only by a scan, which the client must ask for.
 /// Items named by key and id are found without either.
-fn check_scan(
-    container: &Container,
-    query: &BoundQuery,
-    routing: &query::Routing,
-    page: &PageRequest,
-) -> Result<()> {
+fn check_scan(container: &Container, query: &BoundQuery, page: &PageRequest) -> Result<()> {
     let is_indexed = container.definition().indexing.mode == IndexingMode::Consistent;
-    let is_pinned = routing.pins.iter().all(|pin| pin.ids.is_some());
-    if is_indexed || page.is_scan_enabled || is_pinned || !query.has_filter() {
+    if is_indexed || page.is_scan_enabled || !query.has_filter() {
+        return Ok(());
+    }
+    let pins = query::routing(query, &key_paths(container)).pins;
+    if pins.iter().all(|pin| pin.ids.is_some()) {
         return Ok(());
     }
     Err(Error::Invalid(

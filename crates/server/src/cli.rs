@@ -34,6 +34,7 @@ Examples:
   cosmolabe                                            start on http://127.0.0.1:8081, data in ./cosmolabe-data
   cosmolabe --in-memory --load ./seed                  start with the data of a directory, keep nothing
   cosmolabe import blog/posts posts.ndjson --partition-key /author
+  cosmolabe query blog/posts \"SELECT * FROM c\"        rows, and what they cost
   cosmolabe backup --out ./monday                      also while the server runs
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -50,6 +51,9 @@ pub enum Command {
     /// Write the items of a container to an NDJSON file, with the server stopped
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(ExportFlags),
+    /// Run a query over a container and print its rows, with what they cost
+    #[command(after_help = QUERY_EXAMPLES)]
+    Query(QueryFlags),
     /// Copy a data directory as of one moment, also while a server uses it
     #[command(after_help = BACKUP_EXAMPLES)]
     Backup(BackupFlags),
@@ -224,6 +228,45 @@ pub struct ExportFlags {
     pub data: DataFlags,
 }
 
+const QUERY_EXAMPLES: &str = "\
+Rows go to standard output, one JSON value a line; everything else goes to standard error. Without
+--endpoint the data directory is opened by this command, and the server must be stopped.
+
+Examples:
+  cosmolabe query blog/posts \"SELECT c.id, c.title FROM c WHERE c.likes > 10\"
+  cosmolabe query blog/posts \"SELECT * FROM c WHERE c.tag = @tag\" --param 'tag=\"rust\"' --explain
+  cosmolabe query blog/posts \"SELECT VALUE COUNT(1) FROM c\" --partition-key '\"ada\"'
+  cosmolabe query blog/posts \"SELECT * FROM c\" --endpoint http://127.0.0.1:8081 > posts.ndjson";
+
+/// Flags of `query`.
+#[derive(Debug, Args)]
+pub struct QueryFlags {
+    /// The container
+    #[arg(value_name = "DB/CONTAINER")]
+    pub target: Target,
+    /// The query
+    #[arg(value_name = "QUERY")]
+    pub text: String,
+    /// Value of a parameter, as JSON; strings have quotes
+    #[arg(long, value_name = "NAME=JSON")]
+    pub param: Vec<Param>,
+    /// Only items with this partition key, as JSON; an array is a hierarchical key
+    #[arg(long, value_name = "JSON")]
+    pub partition_key: Option<String>,
+    /// Print also how the query is run, and all that is counted while it runs
+    #[arg(long)]
+    pub explain: bool,
+    /// Ask the server at this address instead of opening the data
+    #[arg(long, env = "COSMOLABE_ENDPOINT", value_name = "URL")]
+    pub endpoint: Option<String>,
+    /// File with the account's key, for --endpoint [default: the well-known development key]
+    #[arg(long, env = "COSMOLABE_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// Where the data is.
+    #[command(flatten)]
+    pub data: DataFlags,
+}
+
 const BACKUP_EXAMPLES: &str = "\
 If a server uses the data directory, it makes the backup itself, of one moment, while it goes on.
 
@@ -327,6 +370,27 @@ impl FromStr for Target {
 impl Display for Target {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.database, self.container)
+    }
+}
+
+/// `NAME=JSON`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Param {
+    /// The name, with its `@`.
+    pub name: String,
+    /// The value.
+    pub value: serde_json::Value,
+}
+
+impl FromStr for Param {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Param, String> {
+        let (name, json) = text.split_once('=').ok_or("write it as NAME=JSON")?;
+        let name = format!("@{}", name.strip_prefix('@').unwrap_or(name));
+        let value = serde_json::from_str(json)
+            .map_err(|_| format!("{json:?} is not JSON; a string is written \"like this\""))?;
+        Ok(Param { name, value })
     }
 }
 
@@ -549,6 +613,20 @@ mod tests {
         let parse = |text: &str| text.parse::<Target>().ok().map(|target| target.to_string());
         assert_eq!(parse("blog/posts").as_deref(), Some("blog/posts"));
         for text in ["blog", "blog/", "/posts", "a/b/c", ""] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn parameters() {
+        let parse = |text: &str| text.parse::<Param>().ok().map(|p| (p.name, p.value.to_string()));
+        let check = |text: &str, name: &str, json: &str| {
+            assert_eq!(parse(text), Some((name.into(), json.into())), "{text}");
+        };
+        check("a=1", "@a", "1");
+        check("@a=\"x=y\"", "@a", "\"x=y\"");
+        check("a=[1, null]", "@a", "[1,null]");
+        for text in ["a", "a=", "a=Oslo", ""] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

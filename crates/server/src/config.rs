@@ -191,7 +191,7 @@ fn parse_keys(text: &str) -> Result<Keys> {
 }
 
 /// The lines of a key file that hold keys.
-fn key_lines(text: &str) -> impl Iterator<Item = &str> {
+pub fn key_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 

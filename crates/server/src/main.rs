@@ -3,8 +3,8 @@
 //! **Only this crate knows which store runs, and only it reads files, flags and the environment.**
 //!
 //! LAYOUT     `cli` (flags), `config` (what they come to), `log`, `database` (opening and closing),
-//!            `serve`, `transfer` with `import` and `lines` (NDJSON), `maintain` with `requests`
-//!            (backup, restore, verify), `progress`.
+//!            `serve`, `transfer` with `import` and `lines` (NDJSON), `query` with `mistake`,
+//!            `maintain` with `requests` (backup, restore, verify), `progress`.
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
@@ -15,7 +15,9 @@ mod import;
 mod lines;
 mod log;
 mod maintain;
+mod mistake;
 mod progress;
+mod query;
 mod requests;
 mod serve;
 mod transfer;
@@ -54,6 +56,10 @@ fn run(command: Command) -> Result<()> {
         Command::Export(mut flags) => {
             flags.data = started(flags.data)?;
             transfer::export(&flags)
+        }
+        Command::Query(mut flags) => {
+            flags.data = started(flags.data)?;
+            query::query(&flags)
         }
         Command::Backup(mut flags) => {
             flags.data = started(flags.data)?;
