@@ -302,7 +302,9 @@ impl Source for ContainerSource<'_> {
 
     fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Answer<Option<u64>> {
         let Some(terms) = self.terms(partition, span) else { return Ok(Some(0)) };
-        if !terms.is_exact || self.fixed.is_some() {
+        // What is fixed in a composite index is all of the key, or it would not be asked.
+        let is_shared = self.fixed.is_some() && terms.composite.is_none();
+        if !terms.is_exact || is_shared {
             return Ok(None);
         }
         check_deadline(ctx)?;

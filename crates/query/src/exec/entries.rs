@@ -14,6 +14,8 @@ use crate::{Direction, Error, Position, Segment, Span};
 
 /// Entries of a list that are read at once.
 const LIST_ROWS: usize = 256;
+/// Entries of a list that are read after a leap.
+const LEAP_ROWS: usize = 8;
 
 pub(super) struct EntryWalk<'a> {
     reader: Reader<'a>,
@@ -220,14 +222,17 @@ struct List<'a> {
     /// The last entry read.
     last: Option<Position>,
     is_last: bool,
+    /// Entries to read next: few after a leap, more while the list is read on.
+    rows_max: usize,
     /// Its key does not hold the whole value.
     is_cut: bool,
 }
 
 impl<'a> List<'a> {
     fn new(reader: Reader<'a>, partition: usize, span: &'a Span) -> List<'a> {
-        let buffer = VecDeque::new();
-        List { reader, partition, span, buffer, last: None, is_last: false, is_cut: false }
+        let (buffer, rows_max) = (VecDeque::new(), LEAP_ROWS);
+        let (last, is_last, is_cut) = (None, false, false);
+        List { reader, partition, span, buffer, last, is_last, rows_max, is_cut }
     }
 
     /// The first ordinal from `from` on.
@@ -248,13 +253,16 @@ impl<'a> List<'a> {
 
     fn fetch(&mut self, from: u64) -> Result<(), Error> {
         let after = self.last.take().map(|last| {
+            let is_leap = from > last.ordinal + 1;
+            self.rows_max = if is_leap { LEAP_ROWS } else { (4 * self.rows_max).min(LIST_ROWS) };
             let ordinal = last.ordinal.max(from.saturating_sub(1));
             Position { ordinal, ..last }
         });
         let Reader { ctx, source, .. } = self.reader;
         let (partition, span) = (self.partition, self.span);
         let ascending = Direction::Ascending;
-        let batch = source.entries(ctx, partition, span, ascending, after.as_ref(), LIST_ROWS)?;
+        let rows_max = self.rows_max;
+        let batch = source.entries(ctx, partition, span, ascending, after.as_ref(), rows_max)?;
         self.is_last = batch.is_last || batch.rows.is_empty();
         self.is_cut |= batch.rows.iter().any(|entry| entry.cut.is_some());
         self.buffer.extend(batch.rows.iter().map(|entry| entry.ordinal));

@@ -5,7 +5,7 @@
 
 use item::Value;
 
-use super::{Constraint, Planner};
+use super::{Constraint, FIXED_BYTES_MAX, Planner};
 use crate::constraints::{Allowed, conjuncts, constraint};
 use crate::expr::Expr;
 use crate::{Bound, Bounds, Path, Segment, Span};
@@ -50,6 +50,44 @@ impl Planner<'_> {
         }
         found.sort_by_key(|candidate| (!candidate.is_lookups(), self.is_of_key(candidate)));
         found
+    }
+
+    /// Paths of which the filter or the scope leave one value, one that no index cuts.
+    pub(super) fn equalities(&self) -> Vec<(Path, Value)> {
+        let mut found: Vec<(Path, Value)> = Vec::new();
+        let key =
+            self.key_paths.iter().map(Path::of).zip(self.source.fixed_key().into_iter().flatten());
+        found.extend(key.map(|(path, value)| (path, value.clone())));
+        let filter = self.query.block.filter.as_ref();
+        for conjunct in filter.map(conjuncts).unwrap_or_default() {
+            let Some(constraint) = constraint(conjunct, &self.query.slot_paths) else { continue };
+            if let Allowed::Values(values) = constraint.allowed
+                && let [value] = &values[..]
+            {
+                found.push((constraint.path, value.clone()));
+            }
+        }
+        let is_short =
+            |value: &Value| value.as_str().is_none_or(|text| text.len() <= FIXED_BYTES_MAX);
+        found.retain(|(path, value)| {
+            is_term(value) && is_short(value) && !path.segments().contains(&Segment::Elements)
+        });
+        found
+    }
+
+    /// The composite index that serves the most of the filter, if it is more than one condition.
+    pub(super) fn composite_candidate(&self, candidates: &[Candidate]) -> Option<Candidate> {
+        let indexes = self.source.composites();
+        let spans = indexes.iter().map(|index| self.composite_span(index, candidates));
+        let served = |span: &Span| match span {
+            Span::Composite { equal, bounds, .. } if !equal.is_empty() => {
+                equal.len() + usize::from(*bounds != Bounds::ALL)
+            }
+            Span::Composite { .. } | Span::Path { .. } => 0,
+        };
+        let usable = spans.filter(|span| served(span) > 1 && self.is_scoped(span));
+        let best = usable.max_by_key(served)?;
+        Some(Candidate { spans: vec![best], is_exact: false })
     }
 
     /// Whether it is about the partition key, which routing has used already.

@@ -20,6 +20,14 @@ const SORTED_SCAN_MAX: u64 = 50_000;
 /// One of smaller size always is.
 const SMALL_PARTITION: u64 = 64;
 
+/// Whether entries of a composite index are read, unordered.
+fn is_composite(access: &Access) -> bool {
+    match access {
+        Access::Entries { spans, .. } => matches!(&spans[..], [Span::Composite { .. }]),
+        _ => false,
+    }
+}
+
 impl Planner<'_> {
     /// The number of the way to go.
     pub(super) fn choose(
@@ -39,6 +47,9 @@ impl Planner<'_> {
     fn unsorted(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
         let scan = alternatives.len() - 1;
         let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
+        if let Some(at) = alternatives.iter().position(is_composite) {
+            return Ok(at);
+        }
         match (candidates.len(), lookups) {
             (0, _) => Ok(scan),
             // The entries of a key within a logical partition are its own; those of a range are
@@ -107,7 +118,7 @@ impl Planner<'_> {
     ) -> Result<usize, Error> {
         let scan = alternatives.len() - 1;
         let is_tight = matches!(span, Span::Composite { equal, .. } if !equal.is_empty());
-        if is_tight {
+        if is_tight && self.is_scoped(span) {
             return Ok(0);
         }
         let lookups: Vec<Candidate> =

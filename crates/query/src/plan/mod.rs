@@ -103,7 +103,7 @@ pub fn plan(
     resume: Option<&State>,
 ) -> Result<Plan, Error> {
     check_order(&query, source)?;
-    let planner = Planner { query: &query, key_paths: partition_key_paths, source };
+    let planner = Planner::new(&query, partition_key_paths, source);
     let access = planner.access(resume.map(|state| state.access))?;
     let shortcut = planner.shortcut()?;
     let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
@@ -116,7 +116,7 @@ pub(crate) fn all_plans(
     partition_key_paths: &[Vec<String>],
     source: &dyn Source,
 ) -> Vec<Plan> {
-    let planner = Planner { query, key_paths: partition_key_paths, source };
+    let planner = Planner::new(query, partition_key_paths, source);
     let plan = |access: Access| {
         let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
         Plan { query: query.clone(), access, shortcut: None, sorts }
@@ -154,9 +154,21 @@ struct Planner<'a> {
     query: &'a BoundQuery,
     key_paths: &'a [Vec<String>],
     source: &'a dyn Source,
+    /// Paths of which filter or scope leave one value, one that no index cuts.
+    equal: Vec<(Path, item::Value)>,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(
+        query: &'a BoundQuery,
+        key_paths: &'a [Vec<String>],
+        source: &'a dyn Source,
+    ) -> Planner<'a> {
+        let mut planner = Planner { query, key_paths, source, equal: Vec::new() };
+        planner.equal = planner.equalities();
+        planner
+    }
+
     fn access(&self, earlier: Option<u32>) -> Result<Access, Error> {
         let candidates = self.candidates();
         let mut alternatives = self.alternatives(&candidates);
@@ -171,7 +183,8 @@ impl Planner<'_> {
     }
 
     /// Every way that could serve the query: a single one that is best whatever the data, or the
-    /// ordered one if there is one, one for each candidate, their intersection, and a scan.
+    /// ordered one if there is one, one for each candidate, a composite index that serves several,
+    /// their intersection, and a scan.
     fn alternatives(&self, candidates: &[Candidate]) -> Vec<Access> {
         if let Some(access) = self.obvious() {
             return vec![access];
@@ -180,7 +193,8 @@ impl Planner<'_> {
         if self.query.unfiltered_fingerprint.is_some() && !all.is_empty() {
             return all;
         }
-        let each = candidates.iter().map(|candidate| candidate.spans.clone());
+        let composite = self.composite_candidate(candidates);
+        let each = candidates.iter().chain(&composite).map(|candidate| candidate.spans.clone());
         all.extend(each.map(|spans| Access::Entries { spans, also: Vec::new() }));
         all.extend(intersection(candidates));
         all.push(Access::Scan);
@@ -248,53 +262,46 @@ impl Planner<'_> {
         index: &[(Path, Direction)],
         candidates: &[Candidate],
     ) -> Option<(usize, Access)> {
-        let mut equal = Vec::new();
-        let mut order = &self.query.order[..];
-        while let Some((path, _)) = index.get(equal.len()) {
-            let Some(value) = equal_value(path, candidates) else { break };
-            equal.push(value.clone());
-            // What is fixed needs no order.
-            order = order.strip_prefix_of(path);
-        }
-        let rest = &index[equal.len()..];
-        let direction = match order {
+        let span = self.composite_span(index, candidates);
+        let Span::Composite { equal, .. } = &span else { return None };
+        let (fixed, rest) = index.split_at(equal.len());
+        // What is fixed needs no order.
+        let is_fixed = |path: &Path| fixed.iter().any(|(own, _)| own == path);
+        let is_free = |(path, _): &&(Path, Direction)| !is_fixed(path);
+        let order: Vec<_> = self.query.order.iter().filter(is_free).cloned().collect();
+        let direction = match &order[..] {
             [] => self.query.order.first().map(|(_, direction)| *direction)?,
             keys => scan_direction(rest, keys)?,
         };
-        let bounds = rest.first().and_then(|(path, _)| bounds_of(path, candidates));
-        let (fixed, bounds) = (equal.len(), bounds.unwrap_or(Bounds::ALL));
-        let span = Span::Composite { keys: index.to_vec(), equal, bounds };
-        Some((fixed, Access::Ordered { span, direction, lacking: None }))
+        Some((fixed.len(), Access::Ordered { span, direction, lacking: None }))
     }
-}
 
-trait Keys {
-    /// Without the first key, if that is this path.
-    fn strip_prefix_of(&self, path: &Path) -> &Self;
-}
+    /// As much of a composite index as the filter leaves.
+    fn composite_span(&self, index: &[(Path, Direction)], candidates: &[Candidate]) -> Span {
+        let values = index.iter().map_while(|(path, _)| self.equal_value(path).cloned());
+        let equal: Vec<item::Value> = values.collect();
+        let next = index.get(equal.len());
+        let bounds = next.and_then(|(path, _)| bounds_of(path, candidates));
+        Span::Composite { keys: index.to_vec(), equal, bounds: bounds.unwrap_or(Bounds::ALL) }
+    }
 
-impl Keys for [(Path, Direction)] {
-    fn strip_prefix_of(&self, path: &Path) -> &Self {
-        match self.split_first() {
-            Some(((own, _), rest)) if own == path => rest,
-            _ => self,
-        }
+    /// The one value a path can have.
+    fn equal_value(&self, path: &Path) -> Option<&item::Value> {
+        self.equal.iter().find(|(own, _)| own == path).map(|(_, value)| value)
+    }
+
+    /// Whether a span of a composite index holds entries of the scope only, as far as the filter
+    /// can tell: the scope is not one logical partition, or its key is among what is fixed.
+    fn is_scoped(&self, span: &Span) -> bool {
+        let Span::Composite { keys, equal, .. } = span else { return false };
+        let has =
+            |names: &Vec<String>| keys[..equal.len()].iter().any(|(path, _)| path.is_names(names));
+        self.source.fixed_key().is_none() || self.key_paths.iter().all(has)
     }
 }
 
 /// The longest string that counts as fixed in front of a composite index: one that no index cuts.
 const FIXED_BYTES_MAX: usize = 100;
-
-/// The one value a path can have.
-fn equal_value<'c>(path: &Path, candidates: &'c [Candidate]) -> Option<&'c item::Value> {
-    let single = |candidate: &'c Candidate| match &candidate.spans[..] {
-        [Span::Path { path: own, bounds }] if own == path => bounds.single(),
-        _ => None,
-    };
-    let is_whole =
-        |value: &&item::Value| value.as_str().is_none_or(|text| text.len() <= FIXED_BYTES_MAX);
-    candidates.iter().find_map(single).filter(is_whole)
-}
 
 /// The neighbouring values a path can have.
 fn bounds_of(path: &Path, candidates: &[Candidate]) -> Option<Bounds> {

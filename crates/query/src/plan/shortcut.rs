@@ -53,6 +53,9 @@ impl Planner<'_> {
         if candidates.is_empty() {
             return Ok(Some(Shortcut::Items(sizes.scope)));
         }
+        if let Some(span) = self.covering(candidates) {
+            return Ok(Some(Shortcut::Entries(vec![vec![span]])));
+        }
         let mut lists: Vec<Vec<Span>> = Vec::new();
         for candidate in candidates {
             if !is_single(candidate) {
@@ -67,6 +70,18 @@ impl Planner<'_> {
         let is_one = lists.len() == 1;
         let are_lookups = lists.iter().all(|list| matches!(&list[..], [span] if span.is_lookup()));
         Ok((is_one || are_lookups).then_some(Shortcut::Entries(lists)))
+    }
+
+    /// The span of a composite index that holds exactly what all candidates and the scope leave.
+    fn covering(&self, candidates: &[Candidate]) -> Option<Span> {
+        let paths: Vec<&Path> = candidates.iter().map(path_of).collect::<Option<_>>()?;
+        let best = self.composite_candidate(candidates)?.spans.pop()?;
+        let Span::Composite { keys, equal, bounds } = &best else { return None };
+        let served = equal.len() + usize::from(*bounds != Bounds::ALL);
+        let is_served = |path: &&Path| keys[..served].iter().any(|(own, _)| own == *path);
+        // Two conditions on one path are more than an index can hold.
+        let is_once = |path: &&Path| paths.iter().filter(|other| *other == path).count() == 1;
+        paths.iter().all(|path| is_served(path) && is_once(path)).then_some(best)
     }
 
     /// Entries that tell the logical partition from others that lie with it.
