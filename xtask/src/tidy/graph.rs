@@ -10,18 +10,19 @@ use crate::workspace::Workspace;
 const VOCABULARY: [&str; 3] = ["base", "model", "item"];
 
 /// Every crate with the crates of ours it may use.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("base", &[]),
     ("model", &[]),
     ("item", &["model"]),
-    ("index", &["model", "item"]),
+    ("text", &[]),
+    ("index", &["model", "item", "text"]),
     ("sql", &["model"]),
     ("store", &["base"]),
     ("store-memory", &["base", "store"]),
     ("store-fjall", &["base", "store"]),
     ("store-postgres", &["base", "store"]),
     ("storage", &["base", "model", "item", "index", "store"]),
-    ("query", &["base", "model", "item", "index", "sql"]),
+    ("query", &["base", "model", "item", "text", "index", "sql"]),
     ("script", &VOCABULARY),
     ("engine", &["base", "model", "item", "index", "sql", "store", "storage", "query", "script"]),
     ("gateway", &["base", "model", "item", "engine"]),
@@ -39,6 +40,7 @@ const EVERYTHING: &[&str] = &[
     "base",
     "model",
     "item",
+    "text",
     "index",
     "sql",
     "store",
