@@ -55,6 +55,8 @@ pub enum Code {
     OrderByNotPath,
     /// An index that depends on the row.
     MemberIndexer,
+    /// An option of VectorDistance that is unknown or out of its range.
+    VectorOption,
     /// ORDER BY RANK of something that is not a scoring function.
     RankFunction,
     /// ORDER BY RANK with `FROM … IN`.
@@ -65,6 +67,8 @@ pub enum Code {
     RankWithSubquery,
     /// ORDER BY RANK inside a subquery.
     RankInSubquery,
+    /// Weights of RRF that are no array of numbers, one for each component.
+    FusionWeights,
     /// FullTextScore outside ORDER BY RANK.
     ScoreOutsideRank,
     /// The text is longer than allowed.
@@ -96,11 +100,13 @@ impl Code {
             Code::OffsetInSubquery => "SC2204",
             // The service writes this one without its prefix.
             Code::OrderByNotPath => "2206",
+            Code::VectorOption => "SC2213",
             Code::RankFunction => "SC2221",
             Code::RankWithIterator => "SC2223",
             Code::RankWithJoin => "SC2224",
             Code::RankWithSubquery => "SC2225",
             Code::RankInSubquery => "SC2228",
+            Code::FusionWeights => "SC2229",
             Code::ScoreOutsideRank => "SC2240",
             Code::MemberIndexer => "SC2990",
             Code::TooLong | Code::TooComplex => "SC3007",
