@@ -15,7 +15,9 @@ use sql::{BinaryOp, SubqueryKind, UnaryOp};
 
 use crate::aggregate::AggregateKind;
 use crate::eval::like::Pattern;
+use crate::full_text::TextMatch;
 use crate::functions::Function;
+use crate::vectors::Distance;
 
 /// A bound scalar expression.
 #[derive(Clone, Debug)]
@@ -49,6 +51,10 @@ pub(crate) enum Expr {
     },
     Conditional(Box<[Expr; 3]>),
     Call(&'static Function, Vec<Expr>),
+    /// VectorDistance.
+    Distance(Box<Distance>),
+    /// FullTextContains and its relatives.
+    TextMatch(Box<TextMatch>),
     /// The result of an aggregate of the block, after grouping.
     Aggregate(usize),
     /// A key of the group.
@@ -104,6 +110,13 @@ pub(crate) enum Projection {
     Value(Expr),
     /// An object; undefined properties are left out.
     Object(Vec<(Arc<str>, Expr)>),
+}
+
+impl Block {
+    /// Whether the first row can come out only when all rows are in.
+    pub fn is_blocking(&self) -> bool {
+        self.distinct || self.grouping.is_some()
+    }
 }
 
 impl Expr {

@@ -27,6 +27,7 @@ mod error;
 mod eval;
 mod exec;
 mod expr;
+mod full_text;
 mod functions;
 mod key;
 mod matches;
@@ -36,13 +37,16 @@ mod parameters;
 mod path;
 mod plan;
 mod plan_info;
+mod ranking;
 mod routing;
+mod schema;
 mod source;
 mod spatial;
 mod state;
 pub mod testing;
+mod vectors;
 
-pub use bind::{BoundQuery, bind};
+pub use bind::{BoundQuery, bind, bind_with};
 pub use error::Error;
 pub use exec::execute;
 pub use matches::matches;
@@ -51,10 +55,14 @@ pub use page::{Page, PageEnd, PageLimits};
 pub use parameters::Parameters;
 pub use path::{Path, Segment};
 pub use plan::{IndexMention, IndexUse, Plan, plan};
-pub use plan_info::{DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info};
+pub use plan_info::{
+    DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info, plan_info_with,
+};
 pub use routing::{Pin, Routing, routing};
+pub use schema::{Computed, FullTextPath, Schema, VectorPath};
 pub use source::{
     Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Sizes, Source, SourceError,
     Span,
 };
 pub use state::{STATE_BYTES_MAX, State};
+pub use vectors::Metric;

@@ -16,7 +16,8 @@ pub fn rows_over<'a>(
     roots: impl IntoIterator<Item = Node<'a>>,
 ) -> Result<Vec<Bytes>, Error> {
     let block = &query.block;
-    if !query.order.is_empty() || block.grouping.is_some() || block.distinct {
+    let is_sorted = !query.order.is_empty() || query.ranking.is_some();
+    if is_sorted || block.is_blocking() {
         let what = "ORDER BY, GROUP BY, DISTINCT or aggregates over resources that are no items";
         return Err(Error::Unsupported { what: what.into(), span: None });
     }

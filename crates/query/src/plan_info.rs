@@ -18,8 +18,9 @@ use sql::{SortDirection, SourceKind, Step};
 
 use crate::aggregate::AggregateKind;
 use crate::bind::blocks::{has_aggregate, output_names};
-use crate::bind::{Counts, bind, counts, is_aggregate};
-use crate::{Error, Parameters};
+use crate::bind::{BoundQuery, Counts, bind_with, counts, is_aggregate};
+use crate::ranking::{Component, Ranking, Score};
+use crate::{Error, Metric, Parameters, Schema};
 
 /// What clients put in place of the resume filter.
 pub const FILTER_PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
@@ -51,6 +52,12 @@ pub struct PlanInfo {
     pub rewritten_query: String,
     /// `SELECT VALUE` was written.
     pub has_select_value: bool,
+    /// Rows of a range come sorted but only when all are known: ORDER BY VectorDistance.
+    pub has_non_streaming_order_by: bool,
+    /// The rows are to be counted: under this name, or as they are if it is empty.
+    pub distinct_count: Option<String>,
+    /// What no client can merge: the query has to see all ranges itself.
+    pub unmergeable: Option<&'static str>,
 }
 
 /// How rows are made distinct.
@@ -86,7 +93,16 @@ impl QueryRange {
 /// Analyses a query for a client that fans out on its own. Errors in the query are found as they
 /// would be by executing it.
 pub fn plan_info(query: &Query, parameters: &Parameters) -> Result<PlanInfo, Error> {
-    bind(query, parameters)?;
+    plan_info_with(query, parameters, Schema::EMPTY)
+}
+
+/// The same for a container with these policies.
+pub fn plan_info_with(
+    query: &Query,
+    parameters: &Parameters,
+    schema: &Schema,
+) -> Result<PlanInfo, Error> {
+    let bound = bind_with(query, parameters, schema)?;
     let Counts { top, offset_limit } = counts(query, parameters)?;
     let mut info = PlanInfo {
         distinct: distinct_type(query),
@@ -96,11 +112,20 @@ pub fn plan_info(query: &Query, parameters: &Parameters) -> Result<PlanInfo, Err
         has_select_value: matches!(query.select.selection, Selection::Value { .. }),
         ..PlanInfo::default()
     };
+    if let Some(counted) = counted_query(query).filter(|_| bound.outer.len() == 1) {
+        info.counted(query, counted);
+        return Ok(info);
+    }
+    info.unmergeable = unmergeable(query, &bound);
+    if info.unmergeable.is_some() {
+        return Ok(info);
+    }
     let is_grouped = !query.group_by.is_empty() || selects_aggregate(query);
     if is_grouped {
         info.grouped(query)?;
     } else if let Some(OrderBy::Values(keys)) = &query.order_by {
         info.ordered(query, keys);
+        info.nearest(&bound);
     } else {
         info.plain(query);
     }
@@ -172,6 +197,28 @@ impl PlanInfo {
         }
         self.push_limit(&mut text);
         self.rewritten_query = text;
+    }
+
+    /// Nearest first means largest first, except for lengths.
+    fn nearest(&mut self, bound: &BoundQuery) {
+        let Some(Ranking::Scores(components)) = &bound.ranking else { return };
+        let is_length = |component: &Component| match &component.score {
+            Score::Nearness(distance) => distance.metric == Metric::Euclidean,
+            Score::Relevance(_) => false,
+        };
+        let ascending = components.iter().any(is_length);
+        self.order_by = vec![if ascending { "Ascending" } else { "Descending" }];
+        self.has_non_streaming_order_by = true;
+    }
+
+    /// Each range returns its distinct rows, the client counts them.
+    fn counted(&mut self, query: &Query, inner: &Query) {
+        self.distinct = DistinctType::Unordered;
+        self.rewritten_query = inner.to_string();
+        self.distinct_count = Some(match &query.select.selection {
+            Selection::List(items) => output_names(items).concat(),
+            Selection::Star | Selection::Value { .. } => String::new(),
+        });
     }
 
     fn push_resume_filter(&self, text: &mut String, query: &Query, keys: &[OrderItem]) {
@@ -269,8 +316,11 @@ impl PlanInfo {
             ("MultipleOrderBy", self.order_by.len() > 1),
             ("OffsetAndLimit", self.offset.is_some()),
             ("Top", self.top.is_some()),
+            ("NonStreamingOrderBy", self.has_non_streaming_order_by),
+            ("DCount", self.distinct_count.is_some()),
         ];
-        needs.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name).collect()
+        let needed = needs.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name);
+        needed.chain(self.unmergeable).collect()
     }
 
     /// The plan for a single range: send the original there, the rows are final.
@@ -306,8 +356,8 @@ impl PlanInfo {
             ),
             ("rewrittenQuery", quoted(&self.rewritten_query)),
             ("hasSelectValue", self.has_select_value.to_string()),
-            ("hasNonStreamingOrderBy", "false".to_owned()),
-            ("dCountInfo", "null".to_owned()),
+            ("hasNonStreamingOrderBy", self.has_non_streaming_order_by.to_string()),
+            ("dCountInfo", self.distinct_count.as_deref().map_or("null".to_owned(), counted)),
         ];
         let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
         out.push_str(&fields.collect::<Vec<_>>().join(","));
@@ -316,6 +366,42 @@ impl PlanInfo {
         out.push_str(&ranges.collect::<Vec<_>>().join(","));
         out.push_str("]}");
         out
+    }
+}
+
+fn counted(alias: &str) -> String {
+    format!("{{\"dCountAlias\":{}}}", quoted(alias))
+}
+
+/// The subquery whose distinct rows are counted, if the query does nothing else.
+fn counted_query(query: &Query) -> Option<&Query> {
+    let is_plain = query.filter.is_none()
+        && query.group_by.is_empty()
+        && query.order_by.is_none()
+        && query.offset_limit.is_none()
+        && query.select.top.is_none()
+        && !query.select.distinct;
+    let from = query.from.as_ref().filter(|from| is_plain && from.joins.is_empty())?;
+    let SourceKind::Values { collection: Collection::Query(inner), .. } = &from.first.kind else {
+        return None;
+    };
+    let [counted] = expressions(&query.select.selection)[..] else { return None };
+    let is_count = match aggregate_of(counted) {
+        Ok(Some((AggregateKind::Count, argument))) => {
+            matches!(argument.kind, ScalarKind::Literal(_))
+        }
+        _ => false,
+    };
+    let is_distinct = inner.select.distinct && inner.group_by.is_empty();
+    (is_count && is_distinct && !selects_aggregate(inner)).then_some(inner)
+}
+
+/// What of a query no client can merge, in a word.
+fn unmergeable(query: &Query, bound: &BoundQuery) -> Option<&'static str> {
+    match &query.order_by {
+        Some(OrderBy::Rank(_)) => Some("CrossPartitionRank"),
+        _ if !bound.outer.is_empty() => Some("CrossPartitionSubquery"),
+        _ => None,
     }
 }
 
@@ -432,6 +518,7 @@ fn extreme(function: &str, name: &str, argument: &Scalar) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Path, VectorPath, bind};
 
     fn info(text: &str) -> PlanInfo {
         let parameters = Parameters::from_iter([("@n", item::Value::Number(3.0))]);
@@ -480,6 +567,52 @@ mod tests {
             &format!(
                 "SELECT c._rid, [{{\"item\": c.x}}] AS orderByItems, c.x AS payload FROM c WHERE (({filter}) AND IS_DEFINED(c.x)) ORDER BY c.x"
             ),
+        );
+    }
+
+    #[test]
+    fn nearest_first_is_sorted_by_ranges_and_merged() {
+        let vectors = vec![VectorPath { path: Path::of(["v"]), metric: Metric::Euclidean }];
+        let schema = Schema { vectors, ..Schema::default() };
+        let text = "SELECT TOP 3 c.id FROM c ORDER BY VectorDistance(c.v, [1])";
+        let parsed = sql::parse(text).unwrap();
+        let near = plan_info_with(&parsed, &Parameters::new(), &schema).unwrap();
+        assert_eq!(
+            (near.has_non_streaming_order_by, &near.order_by[..]),
+            (true, &["Ascending"][..])
+        );
+        assert_eq!(info(text).order_by, ["Descending"]);
+        assert!(info(text).features().contains(&"NonStreamingOrderBy"));
+        let filter = FILTER_PLACEHOLDER;
+        check(
+            text,
+            &format!(
+                "SELECT TOP 3 c._rid, [{{\"item\": VectorDistance(c.v, [1])}}] AS orderByItems, {{\"id\": c.id}} AS payload FROM c WHERE ({filter}) ORDER BY VectorDistance(c.v, [1])"
+            ),
+        );
+    }
+
+    #[test]
+    fn distinct_rows_are_counted_by_clients() {
+        let inner = "SELECT DISTINCT c.x FROM c";
+        check(&format!("SELECT VALUE COUNT(1) FROM ({inner})"), inner);
+        check(&format!("SELECT COUNT(1) AS n FROM ({inner}) AS d"), inner);
+        let info = info(&format!("SELECT COUNT(1) AS n FROM ({inner})"));
+        assert_eq!(info.distinct_count.as_deref(), Some("n"));
+        assert!(info.to_json(&[]).contains(r#""dCountInfo":{"dCountAlias":"n"}"#));
+        assert_eq!(info.features(), ["Distinct", "DCount"]);
+    }
+
+    #[test]
+    fn some_queries_cannot_be_merged() {
+        let of = |text: &str| info(text).features();
+        assert_eq!(
+            of("SELECT * FROM c ORDER BY RANK FullTextScore(c.t, 'x')"),
+            ["CrossPartitionRank"]
+        );
+        assert_eq!(
+            of("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.x FROM c) d WHERE d.x > 1"),
+            ["CrossPartitionSubquery"]
         );
     }
 

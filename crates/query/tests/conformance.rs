@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use base::Ctx;
 use item::Value;
+use query::VectorPath;
 use query::testing::{VecSource, item};
-use query::{Direction, Error, PageLimits, Parameters, Path};
+use query::{Direction, Error, FullTextPath, Metric, PageLimits, Parameters, Path, Schema};
 use serde_json::Value as Json;
 
 const CASES: &str = include_str!("data/query-cases.jsonl");
@@ -24,17 +25,41 @@ fn source(case: &Json, datasets: &Json, partitions: usize) -> VecSource {
     let mut source = VecSource::new(items, partitions);
     let composites = set.and_then(|set| set["compositeIndexes"].as_array());
     let key = |key: &Json| {
-        let names = key[0].as_str().expect("a path").trim_start_matches('/').split('/');
         let direction = match key[1].as_str().expect("an order") {
             "descending" | "desc" | "DESC" => Direction::Descending,
             _ => Direction::Ascending,
         };
-        (Path::of(names), direction)
+        (path(&key[0]), direction)
     };
     source.composites = composites.map_or(Vec::new(), |all| {
         all.iter().map(|index| index.as_array().expect("keys").iter().map(key).collect()).collect()
     });
     source
+}
+
+fn path(text: &Json) -> Path {
+    Path::of(text.as_str().expect("a path").trim_start_matches('/').split('/'))
+}
+
+/// The policies a dataset asks for.
+fn schema(case: &Json, datasets: &Json) -> Schema {
+    let Some(name) = case["dataset"].as_str() else { return Schema::default() };
+    let list =
+        |name: &str, list: &str| datasets[name][list].as_array().cloned().unwrap_or_default();
+    let full_text = |text: &Json| FullTextPath { path: path(text), language: "en-US".to_owned() };
+    let vector = |vector: &Json| {
+        let metric = match vector["distanceFunction"].as_str().expect("a metric") {
+            "euclidean" => Metric::Euclidean,
+            "dotproduct" => Metric::DotProduct,
+            _ => Metric::Cosine,
+        };
+        VectorPath { path: path(&vector["path"]), metric }
+    };
+    Schema {
+        vectors: list(name, "vectorPaths").iter().map(vector).collect(),
+        full_text: list(name, "fullTextPaths").iter().map(full_text).collect(),
+        computed: Vec::new(),
+    }
 }
 
 fn parameters(case: &Json) -> Parameters {
@@ -47,9 +72,14 @@ fn parameters(case: &Json) -> Parameters {
 }
 
 /// All rows over all pages of at most `rows_max` rows.
-fn run(case: &Json, source: &VecSource, rows_max: usize) -> Result<Vec<Json>, Error> {
+fn run(
+    case: &Json,
+    schema: &Schema,
+    source: &VecSource,
+    rows_max: usize,
+) -> Result<Vec<Json>, Error> {
     let query = sql::parse(case["query"].as_str().expect("a query"))?;
-    let bound = query::bind(&query, &parameters(case))?;
+    let bound = query::bind_with(&query, &parameters(case), schema)?;
     let plan = query::plan(bound, &[vec!["id".to_owned()]], source, None)?;
     let ctx = Ctx::background();
     let limits = PageLimits { rows_max, ..PageLimits::default() };
@@ -94,9 +124,14 @@ fn same_rows(actual: &[Json], expect: &[Json], ordered: bool) -> bool {
 }
 
 /// `Ok(true)` if the case passes, `Ok(false)` if it is not supported yet.
-fn check(case: &Json, source: &VecSource, rows_max: usize) -> Result<bool, String> {
+fn check(
+    case: &Json,
+    schema: &Schema,
+    source: &VecSource,
+    rows_max: usize,
+) -> Result<bool, String> {
     let is_error = case["error"].as_bool() == Some(true);
-    match run(case, source, rows_max) {
+    match run(case, schema, source, rows_max) {
         Err(Error::Unsupported { .. }) => Ok(false),
         Err(_) if is_error => Ok(true),
         Err(error) => Err(format!("failed: {error}")),
@@ -130,7 +165,7 @@ fn every_case_passes_or_is_listed() {
         {
             let mut source = source(&case, &datasets, partitions);
             source.is_indexed = is_indexed || case["query"].to_string().contains("ORDER BY");
-            match check(&case, &source, rows_max) {
+            match check(&case, &schema(&case, &datasets), &source, rows_max) {
                 Ok(passes) => is_supported &= passes,
                 Err(why) => wrong.push(format!(
                     "{id} ({partitions} partitions, pages of {rows_max})\n   {}\n   {why}",

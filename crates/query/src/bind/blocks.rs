@@ -16,11 +16,7 @@ impl Binder<'_> {
     /// The outermost block. Its names stay in scope for ORDER BY.
     pub(super) fn main_block(&mut self, query: &Query) -> Result<Block, Error> {
         let block = self.open_block(query, true)?;
-        let slots = self.next_slot;
-        self.main_paths.resize(slots, None);
-        for alias in &self.frames[0] {
-            self.main_paths[alias.slot] = alias.path.clone();
-        }
+        self.main_paths = self.paths_in_scope();
         Ok(block)
     }
 
@@ -29,6 +25,10 @@ impl Binder<'_> {
         check_subquery(query)?;
         let (slot, group) = (self.next_slot, self.group.take());
         let block = self.open_block(query, reads_items);
+        let is_stage = block.as_ref().is_ok_and(|block| reads_items && block.is_blocking());
+        if is_stage && self.stages.is_empty() {
+            self.stage_paths = self.paths_in_scope();
+        }
         self.frames.pop();
         self.next_slot = slot;
         self.group = group;
@@ -43,7 +43,9 @@ impl Binder<'_> {
             None => Vec::new(),
         };
         let filter = query.filter.as_ref().map(|filter| self.scalar(filter)).transpose()?;
-        let (projection, grouping) = self.projection(query, base)?;
+        // The item itself belongs to the block that reads items.
+        let own = if reads_items { 0 } else { base };
+        let (projection, grouping) = self.projection(query, own)?;
         Ok(Block { base, sources, filter, grouping, projection, distinct: query.select.distinct })
     }
 
@@ -73,10 +75,10 @@ impl Binder<'_> {
         };
         let row_source = match source.collection() {
             Collection::Query(query) => {
+                let reads_items = reads_items && reads_container(query);
                 let block = self.inner_block(query, reads_items)?;
-                if reads_items && (block.grouping.is_some() || block.distinct) {
-                    let what = "DISTINCT or an aggregate in a subquery over the container";
-                    return Err(Error::unsupported(what, source.span));
+                if reads_items && block.is_blocking() {
+                    return self.stage(block, alias, is_iteration);
                 }
                 let block = Box::new(block);
                 if is_iteration { RowSource::RowElements(block) } else { RowSource::Rows(block) }
@@ -106,6 +108,22 @@ impl Binder<'_> {
         Ok(Some(row_source))
     }
 
+    /// Sets a block aside that must have all items before its first row. For the blocks around it
+    /// its rows take the place of the items.
+    fn stage(
+        &mut self,
+        block: Block,
+        alias: Option<&Ident>,
+        is_iteration: bool,
+    ) -> Result<Option<RowSource>, Error> {
+        self.stages.push(block);
+        let slot = if is_iteration { self.take_slot() } else { 0 };
+        if let Some(alias) = alias {
+            self.add_alias(alias, slot, None)?;
+        }
+        Ok(is_iteration.then_some(RowSource::Elements(Expr::Slot(0))))
+    }
+
     fn take_slot(&mut self) -> usize {
         self.next_slot += 1;
         self.next_slot - 1
@@ -113,7 +131,7 @@ impl Binder<'_> {
 
     /// The expression of a source path, and its path from the item if it has one.
     fn collection(
-        &self,
+        &mut self,
         root: &Ident,
         steps: &[Step],
         reads_items: bool,
@@ -127,8 +145,9 @@ impl Binder<'_> {
         for step in steps {
             (expr, path) = match step {
                 Step::Property(name) => {
-                    let property = Expr::Property(Box::new(expr), Arc::from(name.as_str()));
-                    (property, path.map(|path| path.property(name)))
+                    let is_computed = self.computed(&expr, name).is_some();
+                    let path = path.filter(|_| !is_computed).map(|path| path.property(name));
+                    (self.member(expr, name)?, path)
                 }
                 Step::Index(index) => (Expr::Element(Box::new(expr), *index as usize), None),
             };
@@ -158,8 +177,6 @@ impl Binder<'_> {
         for key in &query.group_by {
             keys.push(self.group_key(key)?);
         }
-        // The item itself belongs to the outermost block.
-        let base = if self.frames.len() == 1 { 0 } else { base };
         let scope = GroupScope { base, keys: query.group_by.clone(), aggregates: Vec::new() };
         self.group = Some(scope);
         let projection = self.selection(query);
@@ -233,6 +250,15 @@ impl Binder<'_> {
 pub(super) fn unresolved(name: &str, span: sql::Span) -> Error {
     let message = format!("Identifier '{name}' could not be resolved.");
     sql::Error::at(Code::Unresolved, span, message).into()
+}
+
+/// Whether the rows of a query come from the container.
+pub(super) fn reads_container(query: &Query) -> bool {
+    match query.from.as_ref().map(|from| from.first.collection()) {
+        None => false,
+        Some(Collection::Path { .. }) => true,
+        Some(Collection::Query(query)) => reads_container(query),
+    }
 }
 
 /// What a source without alias is called: the last property of its path, else its first word.

@@ -34,7 +34,12 @@ fn has_constant_operands(expr: &Expr) -> bool {
         }
         Expr::Conditional(parts) => all(&parts[..]),
         Expr::Call(function, arguments) => function.body.is_pure() && all(arguments),
-        Expr::Slot(_) | Expr::Aggregate(_) | Expr::GroupKey(_) | Expr::Subquery(..) => false,
+        Expr::Distance(_)
+        | Expr::TextMatch(_)
+        | Expr::Slot(_)
+        | Expr::Aggregate(_)
+        | Expr::GroupKey(_)
+        | Expr::Subquery(..) => false,
     }
 }
 

@@ -8,8 +8,10 @@
 #![allow(clippy::wildcard_enum_match_arm)]
 
 pub(crate) mod blocks;
+mod computed;
 mod fold;
 mod scalars;
+mod search;
 
 use base::Ctx;
 use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDirection, Span};
@@ -17,17 +19,23 @@ use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDir
 use crate::aggregate::AggregateKind;
 use crate::expr::{Block, Expr};
 use crate::functions;
+use crate::ranking::Ranking;
 use crate::state::fingerprint;
-use crate::{Direction, Error, Parameters, Path};
+use crate::{Direction, Error, Parameters, Path, Schema};
 
 /// A query whose names are resolved, with its parameters in it.
 #[derive(Clone, Debug)]
 pub struct BoundQuery {
     pub(crate) block: Block,
+    /// Blocks that run over the rows of the one before, the first over those of `block`. Most
+    /// queries have none.
+    pub(crate) outer: Vec<Block>,
     /// It reads the container; otherwise it runs once over nothing.
     pub(crate) reads_items: bool,
     /// The ORDER BY keys.
     pub(crate) order: Vec<(Path, Direction)>,
+    /// An order that is none of paths; `order` is empty then.
+    pub(crate) ranking: Option<Ranking>,
     pub(crate) window: Window,
     /// For each slot of the main block its path from the item, if it has one.
     pub(crate) slot_paths: Vec<Option<Path>>,
@@ -44,6 +52,11 @@ impl BoundQuery {
     pub fn has_filter(&self) -> bool {
         self.filter_text.is_some()
     }
+
+    /// The block whose rows come out.
+    pub(crate) fn last_block(&self) -> &Block {
+        self.outer.last().unwrap_or(&self.block)
+    }
 }
 
 /// Which rows of the result come out: TOP, OFFSET and LIMIT together.
@@ -55,21 +68,35 @@ pub(crate) struct Window {
     pub end: Option<u64>,
 }
 
-/// Resolves the names of a query.
+/// Resolves the names of a query over a container without policies.
 pub fn bind(query: &sql::Query, parameters: &Parameters) -> Result<BoundQuery, Error> {
-    let mut binder = Binder::new(parameters);
+    bind_with(query, parameters, Schema::EMPTY)
+}
+
+/// Resolves the names of a query over a container with these policies.
+pub fn bind_with(
+    query: &sql::Query,
+    parameters: &Parameters,
+    schema: &Schema,
+) -> Result<BoundQuery, Error> {
+    let mut binder = Binder::new(parameters, schema);
     let block = binder.main_block(query)?;
-    let order = binder.order(query, &block)?;
+    let Order { paths, ranking } = binder.order(query, &block)?;
+    let has_stages = !binder.stages.is_empty();
+    let mut blocks = binder.stages;
+    blocks.push(block);
     Ok(BoundQuery {
-        reads_items: query.from.is_some(),
-        order,
+        reads_items: blocks::reads_container(query),
+        block: blocks.remove(0),
+        outer: blocks,
+        order: paths,
+        ranking,
         window: Window::new(&counts(query, parameters)?),
-        slot_paths: binder.main_paths,
+        slot_paths: if has_stages { binder.stage_paths } else { binder.main_paths },
         fingerprint: fingerprint(query, parameters),
         unfiltered_fingerprint: resumable(query).map(|query| fingerprint(&query, parameters)),
         projection_text: query.select.selection.to_string(),
         filter_text: query.filter.as_ref().map(Scalar::to_string),
-        block,
     })
 }
 
@@ -95,7 +122,7 @@ pub(crate) struct Counts {
 
 /// Reads the counts of a query, with parameters resolved.
 pub(crate) fn counts(query: &sql::Query, parameters: &Parameters) -> Result<Counts, Error> {
-    let binder = Binder::new(parameters);
+    let binder = Binder::new(parameters, Schema::EMPTY);
     let top = query.select.top.as_ref().map(|top| binder.count(top, Code::TopCount)).transpose()?;
     let Some(clause) = &query.offset_limit else { return Ok(Counts { top, offset_limit: None }) };
     let offset = binder.count(&clause.offset, Code::OffsetCount)?;
@@ -108,11 +135,12 @@ pub(crate) fn bind_condition(
     condition: &sql::Condition,
     parameters: &Parameters,
 ) -> Result<Block, Error> {
-    Binder::new(parameters).condition(condition)
+    Binder::new(parameters, Schema::EMPTY).condition(condition)
 }
 
 struct Binder<'p> {
     parameters: &'p Parameters,
+    schema: &'p Schema,
     /// For folding constants.
     ctx: Ctx,
     /// The names in scope, innermost block last.
@@ -121,7 +149,18 @@ struct Binder<'p> {
     next_slot: usize,
     /// Set while the select list of a grouped block is bound.
     group: Option<GroupScope>,
+    /// Blocks that must run before the main block, in order.
+    stages: Vec<Block>,
     main_paths: Vec<Option<Path>>,
+    /// For each slot of the first stage its path.
+    stage_paths: Vec<Option<Path>>,
+}
+
+/// An ORDER BY clause: one of the two is empty.
+#[derive(Default)]
+struct Order {
+    paths: Vec<(Path, Direction)>,
+    ranking: Option<Ranking>,
 }
 
 struct Alias {
@@ -148,15 +187,29 @@ impl Window {
 }
 
 impl<'p> Binder<'p> {
-    fn new(parameters: &'p Parameters) -> Binder<'p> {
+    fn new(parameters: &'p Parameters, schema: &'p Schema) -> Binder<'p> {
         Binder {
             parameters,
+            schema,
             ctx: Ctx::background(),
             frames: Vec::new(),
             next_slot: 1,
             group: None,
-            main_paths: vec![Some(Path::root())],
+            stages: Vec::new(),
+            main_paths: Vec::new(),
+            stage_paths: Vec::new(),
         }
+    }
+
+    /// For each slot in scope its path from the item, if it has one.
+    fn paths_in_scope(&self) -> Vec<Option<Path>> {
+        let mut paths = vec![None; self.next_slot];
+        // Behind a stage, slot 0 is no item.
+        paths[0] = self.stages.is_empty().then(Path::root);
+        for alias in self.frames.iter().flatten() {
+            paths[alias.slot] = alias.path.clone();
+        }
+        paths
     }
 
     fn find(&self, name: &str) -> Option<&Alias> {
@@ -187,42 +240,60 @@ impl<'p> Binder<'p> {
         })
     }
 
-    /// The ORDER BY keys as paths. With aggregates there is one row, and nothing to sort.
-    fn order(
-        &mut self,
-        query: &sql::Query,
-        block: &Block,
-    ) -> Result<Vec<(Path, Direction)>, Error> {
+    /// The ORDER BY keys. With aggregates there is one row, and nothing to sort.
+    fn order(&mut self, query: &sql::Query, block: &Block) -> Result<Order, Error> {
         let items = match &query.order_by {
-            None => return Ok(Vec::new()),
-            Some(OrderBy::Rank(items)) => return Err(rank_error(query, items)),
-            Some(OrderBy::Values(items)) => items,
+            None => return Ok(Order::default()),
+            Some(OrderBy::Rank(items) | OrderBy::Values(items)) => items,
         };
         if !query.group_by.is_empty() {
             let message = "'ORDER BY' is not supported together with 'GROUP BY'.";
             return Err(sql::Error::at(Code::Other, items[0].expression.span, message).into());
         }
-        let mut keys = Vec::with_capacity(items.len());
-        for item in items {
-            keys.push((self.order_path(&item.expression)?, direction(item)));
-        }
-        Ok(if block.grouping.is_some() { Vec::new() } else { keys })
+        let order = match &query.order_by {
+            Some(OrderBy::Rank(items)) => Order::ranked(self.rank(query, items)?),
+            _ => match self.nearest(items)? {
+                Some(ranking) => Order::ranked(ranking),
+                None => self.order_by_values(items)?,
+            },
+        };
+        Ok(if block.grouping.is_some() { Order::default() } else { order })
     }
 
-    fn order_path(&mut self, expression: &Scalar) -> Result<Path, Error> {
-        if let sql::ScalarKind::Call { name, .. } = &expression.kind
-            && name.eq_ignore_ascii_case("VectorDistance")
-        {
-            return Err(Error::unsupported("ORDER BY VectorDistance", expression.span));
+    /// By paths if all keys are paths of the item. Computed properties and rows of an inner query
+    /// are sorted as they come out.
+    fn order_by_values(&mut self, items: &[OrderItem]) -> Result<Order, Error> {
+        let mut keys = Vec::with_capacity(items.len());
+        let mut paths = Vec::with_capacity(items.len());
+        for item in items {
+            let key = self.scalar(&item.expression)?;
+            let path = key.path(&self.main_paths).filter(|path| !path.segments().is_empty());
+            let is_sortable = path.is_some() || self.is_computed(&item.expression);
+            if !is_sortable && self.stages.is_empty() {
+                return Err(not_a_path(&item.expression));
+            }
+            paths.extend(path.map(|path| (path, direction(item))));
+            keys.push((key, direction(item)));
         }
-        let bound = self.scalar(expression)?;
-        let path = bound.path(&self.main_paths).filter(|path| !path.segments().is_empty());
-        path.ok_or_else(|| {
-            let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be \
-                           mapped to a document path.";
-            sql::Error::at(Code::OrderByNotPath, expression.span, message).into()
+        let is_of_paths = paths.len() == keys.len();
+        Ok(if is_of_paths {
+            Order { paths, ranking: None }
+        } else {
+            Order::ranked(Ranking::Values(keys))
         })
     }
+}
+
+impl Order {
+    fn ranked(ranking: Ranking) -> Order {
+        Order { paths: Vec::new(), ranking: Some(ranking) }
+    }
+}
+
+fn not_a_path(expression: &Scalar) -> Error {
+    let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a \
+                   document path.";
+    sql::Error::at(Code::OrderByNotPath, expression.span, message).into()
 }
 
 fn direction(item: &OrderItem) -> Direction {
@@ -230,25 +301,6 @@ fn direction(item: &OrderItem) -> Direction {
         SortDirection::Ascending => Direction::Ascending,
         SortDirection::Descending => Direction::Descending,
     }
-}
-
-/// ORDER BY RANK is not executed yet; what it may rank is checked all the same.
-fn rank_error(query: &sql::Query, items: &[OrderItem]) -> Error {
-    for item in items {
-        let sql::ScalarKind::Call { name, .. } = &item.expression.kind else { continue };
-        let name = name.to_ascii_uppercase();
-        if !matches!(name.as_str(), "FULLTEXTSCORE" | "VECTORDISTANCE" | "RRF") {
-            let message = "ORDER BY RANK must be followed by VectorDistance and/or FullTextScore \
-                           calls.";
-            return sql::Error::at(Code::RankFunction, item.expression.span, message).into();
-        }
-    }
-    let joins = query.from.as_ref().is_some_and(|from| !from.joins.is_empty());
-    if joins {
-        let message = "'ORDER BY RANK' is not supported with 'JOIN'.";
-        return sql::Error::at(Code::RankWithJoin, query.span, message).into();
-    }
-    Error::unsupported("ORDER BY RANK", items[0].expression.span)
 }
 
 impl Expr {

@@ -56,7 +56,8 @@ impl Binder<'_> {
 
     fn property(&mut self, scalar: &Scalar, object: &Scalar, name: &str) -> Result<Expr, Error> {
         self.not_grouped(scalar)?;
-        Ok(Expr::Property(Box::new(self.scalar(object)?), Arc::from(name)))
+        let object = self.scalar(object)?;
+        self.member(object, name)
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &Scalar) -> Result<Expr, Error> {
@@ -114,7 +115,7 @@ impl Binder<'_> {
         self.scalar_subquery(kind, query)
     }
 
-    fn scalars(&mut self, scalars: &[Scalar]) -> Result<Vec<Expr>, Error> {
+    pub(super) fn scalars(&mut self, scalars: &[Scalar]) -> Result<Vec<Expr>, Error> {
         scalars.iter().map(|scalar| self.scalar(scalar)).collect()
     }
 
@@ -154,11 +155,11 @@ impl Binder<'_> {
 
     /// An index is a constant: a name, or a position. Anything else indexes nothing.
     fn index(&mut self, object: &Scalar, index: &Scalar) -> Result<Expr, Error> {
-        let object = Box::new(self.scalar(object)?);
+        let object = self.scalar(object)?;
         match self.scalar(index)? {
-            Expr::Constant(Value::String(name)) => Ok(Expr::Property(object, name)),
+            Expr::Constant(Value::String(name)) => self.member(object, &name),
             Expr::Constant(Value::Number(n)) if n >= 0.0 && n.fract() == 0.0 => {
-                Ok(Expr::Element(object, n as usize))
+                Ok(Expr::Element(Box::new(object), n as usize))
             }
             Expr::Constant(_) => Ok(Expr::Constant(Value::Undefined)),
             _ => {
@@ -208,6 +209,9 @@ impl Binder<'_> {
             return Err(sql::Error::at(Code::UnknownFunction, span, message).into());
         };
         check_arguments(function.name, function.least, function.most, arguments.len(), span)?;
+        if matches!(function.body, Body::Bound) {
+            return self.search_call(function, arguments, span);
+        }
         let arguments = self.scalars(arguments)?;
         check_function(function, &arguments, span)?;
         Ok(Expr::Call(function, arguments))
@@ -246,7 +250,7 @@ fn literal_value(literal: &Literal) -> Value {
 }
 
 /// The name at the root of a path.
-fn root_name(scalar: &Scalar) -> Option<&str> {
+pub(super) fn root_name(scalar: &Scalar) -> Option<&str> {
     match &scalar.kind {
         ScalarKind::Identifier(name) => Some(name),
         ScalarKind::Property { object, .. } | ScalarKind::Index { object, .. } => root_name(object),
@@ -276,7 +280,7 @@ fn has_aggregate_or_subquery(scalar: &Scalar) -> bool {
     }
 }
 
-fn check_arguments(
+pub(super) fn check_arguments(
     name: &str,
     least: usize,
     most: usize,
@@ -298,16 +302,9 @@ fn check_arguments(
 /// What a function demands of its arguments beyond their number.
 fn check_function(function: &Function, arguments: &[Expr], span: Span) -> Result<(), Error> {
     match function.name {
-        "FullTextScore" => {
-            let message = "The FullTextScore function is only allowed in the ORDER BY RANK clause.";
-            Err(sql::Error::at(Code::ScoreOutsideRank, span, message).into())
-        }
         "DOCUMENTID" if !matches!(arguments[0], Expr::Slot(0)) => {
             let message = "The DOCUMENTID function requires the alias of the container.";
             Err(sql::Error::at(Code::Other, span, message).into())
-        }
-        name if matches!(function.body, Body::Planned) => {
-            Err(Error::unsupported(format!("the function {name}"), span))
         }
         _ => Ok(()),
     }

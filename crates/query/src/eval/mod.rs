@@ -86,6 +86,8 @@ pub(crate) fn eval<'a>(expr: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, E
         }
         Expr::Conditional(parts) => conditional(parts, env),
         Expr::Call(function, arguments) => call(&function.body, arguments, env),
+        Expr::Distance(distance) => distance.value(env),
+        Expr::TextMatch(text_match) => text_match.value(env),
         Expr::Aggregate(at) => Ok(env.aggregates[*at].clone().into()),
         Expr::GroupKey(at) => Ok(env.keys[*at].clone().into()),
         Expr::Subquery(kind, block) => subquery(*kind, block, env),
@@ -216,7 +218,7 @@ fn call<'a>(body: &Body, arguments: &'a [Expr], env: &mut Env<'a>) -> Result<Dat
                 None => Ok(Datum::UNDEFINED),
             };
         }
-        Body::Strict(_) | Body::Total(_) | Body::Timed(_) | Body::Drawn(_) | Body::Planned => {
+        Body::Strict(_) | Body::Total(_) | Body::Timed(_) | Body::Drawn(_) | Body::Bound => {
             for argument in arguments {
                 values.push(eval(argument, env)?);
             }
@@ -229,7 +231,7 @@ fn call<'a>(body: &Body, arguments: &'a [Expr], env: &mut Env<'a>) -> Result<Dat
         Body::Strict(function) => function(&values).into(),
         Body::Timed(function) => function(env, &values).into(),
         Body::Drawn(function) => function(env.ctx).into(),
-        Body::Lazy(_) | Body::Planned => Datum::UNDEFINED,
+        Body::Lazy(_) | Body::Bound => Datum::UNDEFINED,
     })
 }
 

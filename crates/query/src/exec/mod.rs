@@ -13,9 +13,11 @@
 mod entries;
 mod order;
 mod ordered;
+mod ranked;
 mod shortcuts;
 mod sink;
 mod sorter;
+mod staged;
 mod walk;
 
 use std::cmp::Ordering;
@@ -54,8 +56,12 @@ pub fn execute(
     }
     let run = Run { ctx, started: ctx.now(), plan, source, limits };
     match () {
+        () if !plan.query.outer.is_empty() => run.staged(resume),
+        () if plan.query.ranking.is_some() => run.ranked(resume),
         () if plan.query.block.grouping.is_some() => run.grouped(resume),
         () if plan.sorts || plan.query.block.distinct => run.sorted(resume),
+        // Rows that come from no item have no place of their own.
+        () if !plan.query.reads_items => run.sorted(resume),
         () => run.streamed(resume),
     }
 }

@@ -49,8 +49,8 @@ pub(crate) enum Body {
     Timed(fn(&Env<'_>, &[Datum<'_>]) -> Value),
     /// Depends on chance.
     Drawn(fn(&Ctx) -> Value),
-    /// Known to the service, not executed here yet.
-    Planned,
+    /// Becomes an expression of its own when it is bound.
+    Bound,
 }
 
 impl Body {
@@ -58,7 +58,7 @@ impl Body {
     pub fn is_pure(&self) -> bool {
         match self {
             Body::Strict(_) | Body::Total(_) | Body::Lazy(_) => true,
-            Body::Timed(_) | Body::Drawn(_) | Body::Planned => false,
+            Body::Timed(_) | Body::Drawn(_) | Body::Bound => false,
         }
     }
 }

@@ -3,7 +3,7 @@
 use item::Value;
 
 use super::{Body, Function, MANY, arrays, dates, math, regex, spatial, strings, types};
-use Body::{Drawn, Lazy, Planned, Strict, Timed, Total};
+use Body::{Bound, Drawn, Lazy, Strict, Timed, Total};
 
 const fn f(name: &'static str, least: usize, most: usize, body: Body) -> Function {
     Function { name, least, most, body }
@@ -155,12 +155,12 @@ pub(super) static FUNCTIONS: &[Function] = &[
     // Item.
     f("DOCUMENTID", 1, 1, Timed(|env, _| Value::Number(env.ordinal as f64))),
     // Full text, vector and ranking.
-    f("FullTextContains", 2, 2, Planned),
-    f("FullTextContainsAll", 2, MANY, Planned),
-    f("FullTextContainsAny", 2, MANY, Planned),
-    f("FullTextScore", 2, MANY, Planned),
-    f("RRF", 2, MANY, Planned),
-    f("VectorDistance", 2, 4, Planned),
+    f("FullTextContains", 2, 2, Bound),
+    f("FullTextContainsAll", 2, MANY, Bound),
+    f("FullTextContainsAny", 2, MANY, Bound),
+    f("FullTextScore", 2, MANY, Bound),
+    f("RRF", 2, MANY, Bound),
+    f("VectorDistance", 2, 4, Bound),
     // Spatial.
     f("ST_AREA", 1, 1, Strict(spatial::area)),
     f("ST_DISTANCE", 2, 2, Strict(spatial::distance)),

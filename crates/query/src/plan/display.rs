@@ -41,6 +41,9 @@ impl Plan {
             let keys: Vec<_> = query.order.iter().map(|(path, d)| format!("{path}{d}")).collect();
             lines.push(format!("Sort: {}", keys.join(", ")));
         }
+        if query.ranking.is_some() {
+            lines.push("Rank".to_owned());
+        }
         lines.push(format!("Project: {}", query.projection_text));
         if let Some(grouping) = &query.block.grouping {
             let (keys, aggregates) = (grouping.keys.len(), grouping.aggregates.len());
