@@ -24,7 +24,7 @@ impl Engine {
         scope: &Scope,
         query: &QueryText,
     ) -> Result<Explanation> {
-        let bound = bind(query)?;
+        let bound = bind(container, query)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         let plan = query::plan(bound, &key_paths, &source, None)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })

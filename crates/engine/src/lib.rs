@@ -21,6 +21,7 @@ mod lock;
 pub mod ops;
 mod pending;
 mod query;
+mod schema;
 mod source;
 mod verify;
 

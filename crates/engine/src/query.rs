@@ -19,6 +19,7 @@ use crate::container::Selection;
 use crate::continuation::Purpose;
 use crate::feed::{check_sessions, items_max, session_of};
 use crate::ops::{FeedPage, PageRequest, QueryText, Resource, Scope};
+use crate::schema::schema;
 use crate::source::{ContainerSource, key_of};
 use crate::{Container, Engine, Error, Result, charge};
 
@@ -54,9 +55,11 @@ pub(crate) fn matches(ctx: &Ctx, condition: &Condition, root: Node<'_>) -> Resul
     Ok(query::matches(ctx, condition, root, &Parameters::new())?)
 }
 
-pub(crate) fn bind(query: &QueryText) -> Result<BoundQuery> {
+/// Reads a query over a container.
+pub(crate) fn bind(container: &Container, query: &QueryText) -> Result<BoundQuery> {
     let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-    Ok(query::bind(&parsed, &parameters(query))?)
+    let schema = schema(&container.definition());
+    Ok(query::bind_with(&parsed, &parameters(query), &schema)?)
 }
 
 fn parameters(query: &QueryText) -> Parameters {
@@ -77,8 +80,7 @@ impl Engine {
         query: &QueryText,
         page: &PageRequest,
     ) -> Result<FeedPage> {
-        check_computed(container, query)?;
-        let bound = bind(query)?;
+        let bound = bind(container, query)?;
         check_scan(container, &bound, page)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
@@ -138,9 +140,9 @@ impl Engine {
         query: &QueryText,
         features: Option<&str>,
     ) -> Result<String> {
-        check_computed(container, query)?;
         let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-        let mut info = query::plan_info(&parsed, &parameters(query))?;
+        let schema = schema(&container.definition());
+        let mut info = query::plan_info_with(&parsed, &parameters(query), &schema)?;
         let missing = missing_features(&info, features);
         if !missing.is_empty() {
             if container.layout.partitions.len() > 1 {
@@ -152,7 +154,7 @@ impl Engine {
             }
             info = info.pass_through();
         }
-        let bound = query::bind(&parsed, &parameters(query))?;
+        let bound = query::bind_with(&parsed, &parameters(query), &schema)?;
         let routing = query::routing(&bound, &key_paths(container));
         Ok(info.to_json(&ranges_of(container, &routing.pins)))
     }
@@ -164,7 +166,8 @@ impl Engine {
         resources: &[Resource],
         query: &QueryText,
     ) -> Result<Vec<Bytes>> {
-        let bound = bind(query)?;
+        let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
+        let bound = query::bind(&parsed, &parameters(query))?;
         let bodies: Vec<Json> = resources
             .iter()
             .map(|resource| Json::parse(resource.body.to_string().as_bytes()))
@@ -202,19 +205,6 @@ fn missing_features(info: &PlanInfo, features: Option<&str>) -> Vec<&'static str
 fn key_paths(container: &Container) -> Vec<Vec<String>> {
     let paths = container.layout.key_definition.paths.iter();
     paths.map(|path| path.segments().to_vec()).collect()
-}
-
-/// Computed properties are stored but not evaluated yet: a query that names one is refused rather
-/// than answered as if it were missing.
-fn check_computed(container: &Container, query: &QueryText) -> Result<()> {
-    let definition = container.definition();
-    match definition.computed.iter().find(|computed| query.text.contains(&computed.name)) {
-        Some(computed) => Err(Error::NotSupported(format!(
-            "Queries that use computed properties are not supported yet; this one names '{}'.",
-            computed.name
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The part of a selection in which a filter with these pins can find anything.
