@@ -163,7 +163,9 @@ impl VecSource {
                 key.extend(text.bytes().take(self.string_bytes_max));
                 key.push(if is_exact { 0 } else { 0xff });
             }
-            Value::Undefined | Value::Null | Value::Array(_) | Value::Object(_) => {}
+            // The type is all there is.
+            Value::Array(_) | Value::Object(_) => is_exact = false,
+            Value::Undefined | Value::Null => {}
         }
         (key.into(), is_exact)
     }

@@ -11,6 +11,7 @@
 //! sorting look at all rows before the first comes out; they resume past the key of the last.
 
 mod entries;
+mod keys;
 mod order;
 mod ordered;
 mod ranked;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use item::Item;
 
 use super::entries::EntryWalk;
+use super::keys::KeyWalk;
 use super::order::Order;
 use super::ordered::OrderedWalk;
 use crate::plan::Access;
@@ -104,6 +105,7 @@ enum Kind<'a> {
     Once { is_done: bool },
     Items(ItemWalk<'a>),
     Entries(EntryWalk<'a>),
+    Keys(KeyWalk<'a>),
     Ordered(Box<OrderedWalk<'a>>),
 }
 
@@ -153,6 +155,9 @@ impl<'a> Walk<'a> {
             Access::Entries { spans, also } => {
                 Kind::Entries(EntryWalk::new(reader, spans, also, place)?)
             }
+            Access::Keys { span, lacking } => {
+                Kind::Keys(KeyWalk::new(reader, span, lacking.as_ref()))
+            }
             Access::Ordered { span, direction, lacking } => {
                 let order = Order { keys: &plan.query.order };
                 let lacking = lacking.as_ref();
@@ -180,6 +185,7 @@ impl<'a> Walk<'a> {
             }
             Kind::Items(walk) => walk.next(rows_max),
             Kind::Entries(walk) => walk.next(rows_max),
+            Kind::Keys(walk) => walk.next(),
             Kind::Ordered(walk) => walk.next(rows_max),
         }
     }
@@ -191,6 +197,8 @@ impl<'a> Walk<'a> {
             Kind::Once { is_done } => *is_done,
             Kind::Items(walk) => walk.is_exhausted(),
             Kind::Entries(walk) => walk.is_exhausted(),
+            // Its rows are sorted before they come out.
+            Kind::Keys(_) => false,
             Kind::Ordered(walk) => walk.is_exhausted(),
         }
     }

@@ -38,6 +38,9 @@ impl Planner<'_> {
         if alternatives.len() == 1 {
             return Ok(0);
         }
+        if let Some(at) = alternatives.iter().position(|a| matches!(a, Access::Keys { .. })) {
+            return Ok(at);
+        }
         match &alternatives[0] {
             Access::Ordered { span, .. } => self.sorted(span, candidates, alternatives),
             _ => self.unsorted(candidates, alternatives),

@@ -77,6 +77,10 @@ impl Display for Access {
                 write_spans(f, spans)?;
                 also.iter().try_for_each(|span| write!(f, " and {span}"))
             }
+            Access::Keys { span, lacking } => {
+                write!(f, "Keys: {span}")?;
+                f.write_str(if lacking.is_some() { ", and an item without it" } else { "" })
+            }
             Access::Ordered { span, direction, lacking } => {
                 write!(f, "Ordered: {span}{direction}")?;
                 f.write_str(if lacking.is_some() { ", and items without it" } else { "" })

@@ -64,6 +64,11 @@ pub(crate) enum Access {
         spans: Vec<Span>,
         also: Vec<Span>,
     },
+    /// One item for each key of a span, and one without a value at the path.
+    Keys {
+        span: Span,
+        lacking: Option<Path>,
+    },
     /// The entries of a span in order, and items without a value at the path.
     Ordered {
         span: Span,
@@ -104,7 +109,10 @@ pub fn plan(
 ) -> Result<Plan, Error> {
     check_order(&query, source)?;
     let planner = Planner::new(&query, partition_key_paths, source);
-    let access = planner.access(resume.map(|state| state.access))?;
+    // What is known as a whole before the first row comes out may be read in any way.
+    let is_blocking =
+        query.block.distinct || query.block.grouping.is_some() || query.ranking.is_some();
+    let access = planner.access(resume.filter(|_| !is_blocking).map(|state| state.access))?;
     let shortcut = planner.shortcut()?;
     let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
     Ok(Plan { query, access, shortcut, sorts })
@@ -190,6 +198,7 @@ impl<'a> Planner<'a> {
             return vec![access];
         }
         let mut all: Vec<Access> = self.ordered(candidates).into_iter().collect();
+        all.extend(self.keys());
         if self.query.unfiltered_fingerprint.is_some() && !all.is_empty() {
             return all;
         }

@@ -3,9 +3,9 @@
 use item::Value;
 
 use super::candidates::{Candidate, is_single, path_of};
-use super::{Bounds, Planner};
+use super::{Access, Bounds, Planner};
 use crate::aggregate::AggregateKind;
-use crate::expr::Expr;
+use crate::expr::{Expr, Projection};
 use crate::{Error, Path, Segment, Span};
 
 /// How the index answers all aggregates of a query. It may turn out, from entries that do not hold
@@ -70,6 +70,46 @@ impl Planner<'_> {
         let is_one = lists.len() == 1;
         let are_lookups = lists.iter().all(|list| matches!(&list[..], [span] if span.is_lookup()));
         Ok((is_one || are_lookups).then_some(Shortcut::Entries(lists)))
+    }
+
+    /// Distinct values of one path, which is all that the rows and the filter are about: one item
+    /// for each of them will do.
+    pub(super) fn keys(&self) -> Option<Access> {
+        let block = &self.query.block;
+        let is_plain = block.distinct && block.grouping.is_none() && block.sources.is_empty();
+        if !is_plain || self.query.ranking.is_some() || self.source.fixed_key().is_some() {
+            return None;
+        }
+        let path = self.only_path(&block.projection)?;
+        let is_ordered = self.query.order.iter().all(|(own, _)| *own == path);
+        let is_exact = || self.source.sizes().is_ok_and(|sizes| sizes.is_exact);
+        if !is_ordered || !self.source.is_indexed(&path) || !is_exact() {
+            return None;
+        }
+        let bounds = match &self.exact_candidates()?[..] {
+            [] => None,
+            [one] if path_of(one) == Some(&path) => match &one.spans[..] {
+                [Span::Path { bounds, .. }] => Some(bounds.clone()),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let lacking = bounds.is_none().then(|| path.clone());
+        let span = Span::Path { path, bounds: bounds.unwrap_or(Bounds::ALL) };
+        Some(Access::Keys { span, lacking })
+    }
+
+    /// The one path that a projection is made of, if nothing else is in it.
+    fn only_path(&self, projection: &Projection) -> Option<Path> {
+        let path = match projection {
+            Projection::Value(expr) => expr.path(&self.query.slot_paths),
+            Projection::Object(properties) => match &properties[..] {
+                [(_, expr)] => expr.path(&self.query.slot_paths),
+                _ => None,
+            },
+        }?;
+        let is_plain = !path.segments().is_empty() && !path.segments().contains(&Segment::Elements);
+        is_plain.then_some(path)
     }
 
     /// The span of a composite index that holds exactly what all candidates and the scope leave.

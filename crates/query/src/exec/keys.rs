@@ -1,0 +1,91 @@
+//! One item for each key of a span: enough for what is said of distinct values.
+//!
+//! Entries of a key that was met are passed over without looking at their items, and leapt over
+//! when they are many. Keys that do not hold their whole value are met as often as they come.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use item::Item;
+
+use super::walk::{Candidate, Mark, Reader};
+use crate::{Direction, Error, Path, Position, Span};
+
+/// Entries read at once.
+const ENTRIES: usize = 256;
+
+pub(super) struct KeyWalk<'a> {
+    reader: Reader<'a>,
+    span: &'a Span,
+    /// One item without the path belongs to the result too.
+    lacking: Option<&'a Path>,
+    partition: usize,
+    after: Option<Position>,
+    last_key: Option<Bytes>,
+    buffer: VecDeque<Item>,
+    is_last: bool,
+}
+
+impl<'a> KeyWalk<'a> {
+    pub fn new(reader: Reader<'a>, span: &'a Span, lacking: Option<&'a Path>) -> KeyWalk<'a> {
+        let buffer = VecDeque::new();
+        let (partition, after, last_key, is_last) = (0, None, None, false);
+        KeyWalk { reader, span, lacking, partition, after, last_key, buffer, is_last }
+    }
+
+    pub fn next(&mut self) -> Result<Option<Candidate>, Error> {
+        while self.buffer.is_empty() {
+            if self.is_last {
+                self.partition += 1;
+                (self.after, self.last_key, self.is_last) = (None, None, false);
+            }
+            if self.partition >= self.reader.source.partitions() {
+                return Ok(None);
+            }
+            if self.after.is_none() {
+                self.fetch_lacking()?;
+            }
+            self.fetch()?;
+        }
+        let partition = self.partition;
+        Ok(self.buffer.pop_front().map(|item| {
+            let mark = Mark::Items { partition, ordinal: item.ordinal() };
+            Candidate { item: Some(item), mark }
+        }))
+    }
+
+    fn fetch_lacking(&mut self) -> Result<(), Error> {
+        let Reader { ctx, source, .. } = self.reader;
+        let Some(path) = self.lacking else { return Ok(()) };
+        if source.may_lack(self.partition, path)? {
+            let ascending = Direction::Ascending;
+            let batch = source.lacking(ctx, self.partition, path, ascending, None, 1)?;
+            self.buffer.extend(batch.rows);
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self) -> Result<(), Error> {
+        let Reader { ctx, source, .. } = self.reader;
+        let (partition, ascending) = (self.partition, Direction::Ascending);
+        let after = self.after.as_ref();
+        let batch = source.entries(ctx, partition, self.span, ascending, after, ENTRIES)?;
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        let mut fresh = Vec::new();
+        let last = batch.rows.last().cloned();
+        for entry in batch.rows {
+            if entry.cut.is_some() || self.last_key.as_ref() != Some(&entry.key) {
+                self.last_key = Some(entry.key.clone());
+                fresh.push(entry);
+            }
+        }
+        self.after = match last {
+            // A whole batch of one key: there may be many more.
+            Some(last) if fresh.is_empty() => Some(Position { ordinal: u64::MAX, ..last }),
+            other => other,
+        };
+        let items = self.reader.items_of(partition, fresh)?;
+        self.buffer.extend(items.map(|(_, item)| item));
+        Ok(())
+    }
+}
