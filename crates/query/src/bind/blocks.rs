@@ -92,7 +92,8 @@ impl Binder<'_> {
                 let name = alias.cloned().or_else(|| implicit_alias(root, steps));
                 let slot = self.take_slot();
                 if let Some(name) = name {
-                    self.add_alias(&name, slot, path.filter(|_| !is_iteration))?;
+                    let path = if is_iteration { path.map(Path::elements) } else { path };
+                    self.add_alias(&name, slot, path)?;
                 }
                 return Ok(Some(if is_iteration {
                     RowSource::Elements(expr)

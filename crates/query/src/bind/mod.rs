@@ -21,7 +21,7 @@ use crate::expr::{Block, Expr};
 use crate::functions;
 use crate::ranking::Ranking;
 use crate::state::fingerprint;
-use crate::{Direction, Error, Parameters, Path, Schema};
+use crate::{Direction, Error, Parameters, Path, Schema, Segment};
 
 /// A query whose names are resolved, with its parameters in it.
 #[derive(Clone, Debug)]
@@ -267,7 +267,10 @@ impl<'p> Binder<'p> {
         let mut paths = Vec::with_capacity(items.len());
         for item in items {
             let key = self.scalar(&item.expression)?;
-            let path = key.path(&self.main_paths).filter(|path| !path.segments().is_empty());
+            let is_one = |path: &Path| {
+                !path.segments().is_empty() && !path.segments().contains(&Segment::Elements)
+            };
+            let path = key.path(&self.main_paths).filter(is_one);
             let is_sortable = path.is_some() || self.is_computed(&item.expression);
             if !is_sortable && self.stages.is_empty() {
                 return Err(not_a_path(&item.expression));

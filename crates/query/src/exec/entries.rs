@@ -83,22 +83,26 @@ impl<'a> EntryWalk<'a> {
         Ok(true)
     }
 
-    fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
-        let rows_max = if self.also.is_empty() { rows_max } else { LIST_ROWS };
+    fn fetch(&mut self, rows_wanted: usize) -> Result<(), Error> {
+        let rows_max = if self.also.is_empty() { rows_wanted } else { LIST_ROWS };
         let Reader { ctx, source, .. } = self.reader;
         let (span, after) = (&self.spans[self.span], self.after.as_ref());
         let batch =
             source.entries(ctx, self.partition, span, Direction::Ascending, after, rows_max)?;
         self.after = batch.rows.last().cloned().or(self.after.take());
         self.is_last = batch.is_last || batch.rows.is_empty();
-        let entries = self.intersected(batch.rows)?;
+        let entries = self.intersected(batch.rows, rows_wanted)?;
         let items = self.reader.items_of(self.partition, entries)?;
         self.buffer.extend(items);
         Ok(())
     }
 
-    /// Those entries whose items have entries in all the other lists.
-    fn intersected(&mut self, entries: Vec<Position>) -> Result<Vec<Position>, Error> {
+    /// Those entries whose items have entries in all the other lists, as many as are wanted.
+    fn intersected(
+        &mut self,
+        entries: Vec<Position>,
+        rows_wanted: usize,
+    ) -> Result<Vec<Position>, Error> {
         if self.also.is_empty() {
             return Ok(entries);
         }
@@ -109,6 +113,11 @@ impl<'a> EntryWalk<'a> {
         let mut found = Vec::new();
         let mut least = 0;
         for entry in entries {
+            if found.len() >= rows_wanted {
+                // The rest is read again when it is wanted.
+                (self.after, self.is_last) = (found.last().cloned(), false);
+                return Ok(found);
+            }
             if entry.ordinal < least {
                 continue;
             }

@@ -13,6 +13,8 @@ use crate::{Direction, Error, Path, Position, Span};
 
 /// Entries read at once.
 const ENTRIES: usize = 256;
+/// After so many entries of one key the rest of them is leapt over.
+const LEAP: usize = 32;
 
 pub(super) struct KeyWalk<'a> {
     reader: Reader<'a>,
@@ -73,15 +75,17 @@ impl<'a> KeyWalk<'a> {
         self.is_last = batch.is_last || batch.rows.is_empty();
         let mut fresh = Vec::new();
         let last = batch.rows.last().cloned();
+        let mut alike = 0;
         for entry in batch.rows {
+            alike += 1;
             if entry.cut.is_some() || self.last_key.as_ref() != Some(&entry.key) {
                 self.last_key = Some(entry.key.clone());
                 fresh.push(entry);
+                alike = 0;
             }
         }
         self.after = match last {
-            // A whole batch of one key: there may be many more.
-            Some(last) if fresh.is_empty() => Some(Position { ordinal: u64::MAX, ..last }),
+            Some(last) if alike >= LEAP => Some(Position { ordinal: u64::MAX, ..last }),
             other => other,
         };
         let items = self.reader.items_of(partition, fresh)?;

@@ -21,8 +21,7 @@ mod choice;
 mod display;
 mod shortcut;
 
-use crate::constraints::Constraint;
-use crate::expr::Expr;
+use crate::constraints::{Constraint, conjuncts};
 use crate::routing::{Pin, routing};
 use crate::state::hash;
 use crate::{BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
@@ -214,8 +213,9 @@ impl<'a> Planner<'a> {
         if !self.query.reads_items {
             return Some(Access::Once);
         }
-        let filter = self.query.block.filter.as_ref();
-        if filter.and_then(Expr::as_constant).is_some_and(|value| value.as_bool() != Some(true)) {
+        let conjuncts = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
+        let is_never = |value: &item::Value| value.as_bool() != Some(true);
+        if conjuncts.iter().any(|conjunct| conjunct.as_constant().is_some_and(is_never)) {
             return Some(Access::Nothing);
         }
         self.points()
