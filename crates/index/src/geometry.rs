@@ -238,12 +238,18 @@ fn check_ring(ring: &[Position], number: usize) -> Result<(), Flaw> {
     if ring.first() != ring.last() {
         return Err(Flaw::OpenRing(number));
     }
-    let other = |position: &&Position| **position != ring[0];
-    let second = ring.iter().find(other).ok_or(Flaw::ShortRing(number))?;
-    if ring.len() < 4 || !ring.iter().filter(other).any(|position| position != second) {
+    let others = || ring.iter().filter(|position| !is_same_place(position, &ring[0]));
+    let second = others().next().ok_or(Flaw::ShortRing(number))?;
+    if ring.len() < 4 || !others().any(|position| !is_same_place(position, second)) {
         return Err(Flaw::ShortRing(number));
     }
     check_edges(ring)
+}
+
+/// A pole has every longitude, the antimeridian two.
+fn is_same_place(a: &Position, b: &Position) -> bool {
+    let turn = (a.longitude - b.longitude).abs();
+    a.latitude == b.latitude && (turn == 0.0 || turn == 360.0 || a.latitude.abs() == 90.0)
 }
 
 fn check_edges(positions: &[Position]) -> Result<(), Flaw> {
@@ -303,6 +309,8 @@ mod tests {
         check("Polygon", "[[[0, 0], [1, 0], [1, 1], [0, 1]]]", Err(Flaw::OpenRing(1)));
         check("Polygon", "[[[0, 0], [1, 0], [0, 0]]]", Err(Flaw::ShortRing(1)));
         check("Polygon", "[[[0, 0], [1, 0], [1, 0], [0, 0]]]", Err(Flaw::ShortRing(1)));
+        check("Polygon", "[[[7, 0], [0, 90], [10, 90], [7, 0]]]", Err(Flaw::ShortRing(1)));
+        check("Polygon", "[[[180, 0], [7, 9], [-180, 0], [180, 0]]]", Err(Flaw::ShortRing(1)));
         let hole = "[[0.5, 0.5], [0.5, 0.6], [0.6, 0.6], [0.6, 0.5]]";
         let polygon = format!("[[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]], {hole}]");
         check("Polygon", &polygon, Err(Flaw::OpenRing(2)));

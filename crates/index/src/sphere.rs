@@ -101,6 +101,83 @@ impl Mul<f64> for Vector {
     }
 }
 
+/// A ball that contains directions and the lines between them, and what they enclose unless that is
+/// more than half of the Earth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ball {
+    /// A direction.
+    pub center: Vector,
+    /// A straight distance.
+    pub radius: f64,
+}
+
+/// A ball of this radius is half of the Earth. What lies in a smaller one lies there with all lines
+/// between its points.
+const HALF: f64 = std::f64::consts::SQRT_2;
+
+impl Ball {
+    /// The ball around one direction or more.
+    pub fn around(directions: &[Vector]) -> Ball {
+        let sum = directions.iter().fold(directions[0], |sum, direction| sum + *direction);
+        let center = if sum.length() > TOLERANCE { sum.unit() } else { directions[0] };
+        let farthest = |far: f64, direction: &Vector| far.max(center.distance(*direction));
+        let radius = directions.iter().fold(0.0, farthest) + TOLERANCE;
+        // All of the Earth, if it is not clearly less than half.
+        Ball { center, radius: if radius < 0.99 * HALF { radius } else { 2.0 + TOLERANCE } }
+    }
+
+    /// Whether it contains all of the Earth.
+    pub fn is_all(&self) -> bool {
+        self.radius > 2.0
+    }
+
+    /// Whether a direction is in it.
+    pub fn contains(&self, direction: Vector) -> bool {
+        self.center.distance(direction) <= self.radius
+    }
+
+    /// Whether two balls can have something in common.
+    pub fn meets(&self, other: &Ball) -> bool {
+        self.center.distance(other.center) <= self.radius + other.radius
+    }
+
+    /// The least straight distance that something in the ball can have.
+    pub fn least_distance(&self, from: Vector) -> f64 {
+        self.center.distance(from) - self.radius
+    }
+
+    /// On which side of a ring that lies in the ball is what it encloses. Seen from the center of
+    /// the Earth on a plane that touches the ball, all lines are straight.
+    pub fn side_of(&self, ring: &[Vector]) -> Side {
+        if self.is_all() {
+            return Side::Right;
+        }
+        let twice_area = |ends: &[Vector]| {
+            let scale = ends[0].dot(self.center) * ends[1].dot(self.center);
+            ends[0].cross(ends[1]).dot(self.center) / scale
+        };
+        let area: f64 = ring.windows(2).map(twice_area).sum();
+        // What rounding makes of nothing.
+        let least = 1e-15 * self.radius * ring.len() as f64;
+        match area {
+            _ if area.abs() <= least => Side::Neither,
+            _ if area > 0.0 => Side::Left,
+            _ => Side::Right,
+        }
+    }
+}
+
+/// A side of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The ring runs counterclockwise.
+    Left,
+    /// The ring runs clockwise, or encloses half of the Earth.
+    Right,
+    /// The ring runs back where it came from and encloses nothing.
+    Neither,
+}
+
 /// The shortest line between two directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arc {
@@ -160,7 +237,9 @@ impl Arc {
             return None;
         }
         let line = normal.cross(other_normal).unit();
-        Some(if line.dot(self.start + self.end) > 0.0 { line } else { -line })
+        let crossing = if line.dot(self.start + self.end) > 0.0 { line } else { -line };
+        // Of lines that are almost parallel it is only known roughly where they cross.
+        Some(self.nearest(crossing))
     }
 
     /// Whether two arcs share a point.

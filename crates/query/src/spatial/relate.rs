@@ -1,9 +1,9 @@
 //! Whether geometries share a point, and whether one lies in the other.
 
-use index::sphere::{Arc, Vector};
+use index::sphere::Arc;
 
 use super::ring::Chain;
-use super::shape::{Polygon, Shape, is_same};
+use super::shape::{Polygon, Shape, beside, is_same};
 
 /// Whether two geometries share a point. If no lines meet, one of two parts that do contains the
 /// other, and with it any vertex.
@@ -26,8 +26,10 @@ pub(crate) fn is_within(a: &Shape, b: &Shape) -> bool {
 
 fn is_chain_within(chain: &Chain, b: &Shape) -> bool {
     chain.arcs().all(|arc| {
-        let cuts = cuts(arc, b.chains());
-        cuts.iter().all(|cut| b.contains(*cut)) && middles(&cuts).all(|middle| b.contains(middle))
+        let mut pieces = pieces(arc, b.chains()).into_iter();
+        b.contains(arc.start)
+            && b.contains(arc.end)
+            && pieces.all(|piece| b.contains(piece.start) && b.contains(piece.middle()))
     })
 }
 
@@ -36,26 +38,24 @@ fn is_chain_within(chain: &Chain, b: &Shape) -> bool {
 fn is_area_within(polygon: &Polygon, b: &Shape) -> bool {
     let is_cut = b.rings().any(|ring| {
         ring.arcs().any(|arc| {
-            let cuts = cuts(arc, polygon.rings.iter().map(|ring| &ring.chain));
-            middles(&cuts).any(|middle| polygon.surrounds(middle))
+            let chains = polygon.rings.iter().map(|ring| &ring.chain).chain(b.rings());
+            pieces(arc, chains).into_iter().any(|piece| {
+                // To its left is the geometry. To its right may be another polygon of it.
+                polygon.surrounds(piece.middle()) && !b.contains(beside(piece, -1e-3))
+            })
         })
     });
     !is_cut && polygon.some_inside().is_none_or(|inside| b.contains(inside))
 }
 
-/// The points at which other lines divide an arc, from its start to its end.
-fn cuts<'a>(arc: Arc, chains: impl Iterator<Item = &'a Chain>) -> Vec<Vector> {
+/// The pieces into which other lines divide an arc, from its start to its end.
+fn pieces<'a>(arc: Arc, chains: impl Iterator<Item = &'a Chain>) -> Vec<Arc> {
     let mut cuts = vec![arc.start, arc.end];
     for other in chains.flat_map(Chain::arcs) {
         cuts.extend(arc.crossing(other));
         cuts.extend([other.start, other.end].into_iter().filter(|end| arc.contains(*end)));
     }
     cuts.sort_by(|a, b| arc.start.distance(*a).total_cmp(&arc.start.distance(*b)));
-    cuts
-}
-
-/// The middles between successive points that are not the same.
-fn middles(cuts: &[Vector]) -> impl Iterator<Item = Vector> {
-    let pairs = cuts.windows(2).filter(|pair| !is_same(pair[0], pair[1]));
-    pairs.map(|pair| (pair[0] + pair[1]).unit())
+    cuts.dedup_by(|next, kept| is_same(*next, *kept));
+    cuts.windows(2).map(|ends| Arc { start: ends[0], end: ends[1] }).collect()
 }

@@ -1,52 +1,13 @@
 //! Lines and rings: runs of directions, with a ball around them that decides most questions.
 
 use index::geometry::Position;
-use index::sphere::{Arc, TOLERANCE, Vector};
+use index::sphere::{Arc, Ball, Side, TOLERANCE, Vector};
 
 /// A line through several directions. A ring is one that ends where it begins.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub vertices: Vec<Vector>,
     pub ball: Ball,
-}
-
-/// A ball that contains a chain, and what it encloses unless that is more than half of the Earth.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ball {
-    pub center: Vector,
-    pub radius: f64,
-}
-
-/// A ball of this radius around a direction is half of the sphere. What lies in a smaller one lies
-/// there with all lines between its points.
-const HALF: f64 = std::f64::consts::SQRT_2;
-
-impl Ball {
-    fn around(vertices: &[Vector]) -> Ball {
-        let sum = vertices.iter().fold(vertices[0], |sum, vertex| sum + *vertex);
-        let center = if sum.length() > TOLERANCE { sum.unit() } else { vertices[0] };
-        let farthest = |far: f64, vertex: &Vector| far.max(center.distance(*vertex));
-        let radius = vertices.iter().fold(0.0, farthest) + TOLERANCE;
-        // All of the sphere, if it is not less than half.
-        Ball { center, radius: if radius < 0.99 * HALF { radius } else { 2.0 + TOLERANCE } }
-    }
-
-    fn is_all(&self) -> bool {
-        self.radius > 2.0
-    }
-
-    pub fn contains(&self, direction: Vector) -> bool {
-        self.center.distance(direction) <= self.radius
-    }
-
-    pub fn meets(&self, other: &Ball) -> bool {
-        self.center.distance(other.center) <= self.radius + other.radius
-    }
-
-    /// The least distance that something in the ball can have.
-    pub fn least_distance(&self, from: Vector) -> f64 {
-        self.center.distance(from) - self.radius
-    }
 }
 
 impl Chain {
@@ -109,39 +70,39 @@ fn with_extent(arc: Arc) -> (f64, f64, Arc) {
 #[derive(Clone, Debug)]
 pub(super) struct Ring {
     pub chain: Chain,
-    /// Whether the area is the one that the ball contains, if it is that small.
-    is_inside: bool,
+    /// Where the area is that the ball contains, if it is that small.
+    side: Side,
 }
 
 impl Ring {
     pub fn outer(positions: &[Position]) -> Ring {
         let chain = Chain::new(positions);
-        let is_inside = turns_left(&chain);
-        Ring { chain, is_inside }
+        let side = chain.ball.side_of(&chain.vertices);
+        Ring { chain, side }
     }
 
-    /// A hole is what the ring encloses, in whichever direction it runs.
-    pub fn hole(positions: &[Position]) -> Ring {
+    /// A hole is what the ring encloses, in whichever direction it runs, if that is anything.
+    pub fn hole(positions: &[Position]) -> Option<Ring> {
         let mut ring = Ring::outer(positions);
-        if ring.is_inside {
+        if ring.side == Side::Left {
             ring.chain.vertices.reverse();
-            ring.is_inside = false;
+            ring.side = Side::Right;
         }
-        ring
+        (ring.side == Side::Right).then_some(ring)
     }
 
     /// Whether a direction is in the area or on the ring.
     pub fn contains(&self, direction: Vector) -> bool {
         if !self.chain.ball.contains(direction) {
-            return !self.is_inside;
+            return self.side == Side::Right;
         }
-        self.chain.touches(direction) || self.is_left(direction)
+        self.chain.touches(direction) || (self.side != Side::Neither && self.is_left(direction))
     }
 
     /// Whether a direction that is not on the ring is to its left. On the way from there to the
     /// middle of an edge every crossing changes sides; on arrival the side is known.
     fn is_left(&self, direction: Vector) -> bool {
-        let Some((target, way)) = self.target(direction) else { return self.is_inside };
+        let Some((target, way)) = self.target(direction) else { return self.side == Side::Left };
         let side = target.normal().dot(direction) > 0.0;
         let crossings = self.chain.arcs().filter(|arc| *arc != target && passes(way, *arc));
         side != (crossings.count() % 2 == 1)
@@ -179,11 +140,4 @@ fn passes(way: Arc, edge: Arc) -> bool {
     let line = normal.cross(edge.normal());
     let crossing = if line.dot(edge.start + edge.end) > 0.0 { line } else { -line };
     way.start.cross(crossing).dot(normal) > 0.0 && crossing.cross(way.end).dot(normal) > 0.0
-}
-
-/// Whether a ring runs counterclockwise around its ball.
-fn turns_left(ring: &Chain) -> bool {
-    let zero = Vector { x: 0.0, y: 0.0, z: 0.0 };
-    let area = ring.arcs().fold(zero, |sum, arc| sum + arc.normal());
-    area.dot(ring.ball.center) > 0.0
 }

@@ -52,7 +52,7 @@ impl Shape {
 impl Polygon {
     fn new(rings: &Rings) -> Result<Polygon, Flaw> {
         let outer = Ring::outer(&rings[0]);
-        let holes = rings[1..].iter().map(|hole| Ring::hole(hole));
+        let holes = rings[1..].iter().filter_map(|hole| Ring::hole(hole));
         let rings: Vec<Ring> = std::iter::once(outer).chain(holes).collect();
         match rings.iter().position(|ring| ring.chain.crosses_itself()) {
             Some(at) => Err(Flaw::CrossedRing(at + 1)),
@@ -72,15 +72,17 @@ impl Polygon {
 
     /// A direction in the area. `None` if it is too small for one to be found.
     pub fn some_inside(&self) -> Option<Vector> {
-        let beside = |arc: Arc, share: f64| {
-            let inwards = arc.normal().unit() * (share * arc.start.distance(arc.end));
-            (arc.middle() + inwards).unit()
-        };
         let arcs = self.rings[0].chain.arcs();
         let candidates =
             [0.1, 1e-2, 1e-3].into_iter().flat_map(|share| arcs.clone().map(move |a| (a, share)));
         candidates.map(|(arc, share)| beside(arc, share)).find(|inside| self.surrounds(*inside))
     }
+}
+
+/// A direction to the left of the middle of an arc, or to the right of it, by a share of its length.
+pub(super) fn beside(arc: Arc, share: f64) -> Vector {
+    let left = arc.normal().unit() * (share * arc.start.distance(arc.end));
+    (arc.middle() + left).unit()
 }
 
 /// Whether two directions are the same place.
