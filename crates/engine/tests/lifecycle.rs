@@ -152,6 +152,36 @@ fn a_changed_indexing_policy_reaches_every_item() {
 }
 
 #[test]
+fn spatial_terms_come_and_go_with_their_index() {
+    on_every_store(|db| {
+        let c = db.container(json!({}));
+        let at = |n: u32| json!({"type": "Point", "coordinates": [n, 50]});
+        for n in 0..10 {
+            db.create(&c, json!({"id": n.to_string(), "pk": 0, "loc": at(n)})).unwrap();
+        }
+        let change = |indexing: serde_json::Value| {
+            let mut body = (*db.engine.read_container("d", "c").unwrap().body).clone();
+            body["indexingPolicy"] = indexing;
+            db.engine.replace_container(&db.ctx(), "d", "c", &body, &EtagCondition::None).unwrap();
+        };
+        let before = stored(db, Space::Term);
+        change(json!({"spatialIndexes": [{"path": "/loc/*"}]}));
+        db.replace(&c, "3", json!({"id": "3", "pk": 0, "loc": at(99)})).unwrap();
+        db.work();
+        db.verify();
+        assert_eq!(stored(db, Space::Term), before + 10, "a cell for each point");
+        db.replace(&c, "4", json!({"id": "4", "pk": 0, "loc": at(200)})).unwrap();
+        db.replace(&c, "5", json!({"id": "5", "pk": 0, "loc": at(55)})).unwrap();
+        db.verify();
+        assert_eq!(stored(db, Space::Term), before + 9, "no cell for what is no place");
+        change(json!({}));
+        db.work();
+        db.verify();
+        assert_eq!(stored(db, Space::Term), before);
+    });
+}
+
+#[test]
 fn a_dropped_container_leaves_nothing_behind() {
     on_every_store(|db| {
         let empty: Vec<u64> = Space::ALL.iter().map(|space| stored(db, *space)).collect();

@@ -23,6 +23,7 @@ use model::container::{ContainerDefinition, IndexingMode, IndexingPolicy, SYSTEM
 use crate::composite::Composite;
 use crate::encode::{self, Scalar};
 use crate::path::Path;
+use crate::spatial::Spatial;
 
 /// An indexing policy, ready to be applied to items.
 #[derive(Debug, Clone)]
@@ -32,6 +33,7 @@ pub struct Policy {
     /// The term of each explicitly included path for items that lack it.
     pub(crate) undefined: Vec<Vec<u8>>,
     composites: Vec<Composite>,
+    spatials: Vec<Spatial>,
 }
 
 impl Policy {
@@ -55,7 +57,9 @@ impl Policy {
         SYSTEM_PROPERTIES.iter().chain(hidden).for_each(|name| tree.hide(name));
         let undefined = number_explicit_paths(&mut tree, &policy.included);
         let composites = policy.composite.iter().map(Composite::new).collect();
-        Policy { mode: policy.mode, tree, undefined, composites }
+        let spatials = policy.spatial.iter().map(|index| &index.path);
+        let spatials = spatials.filter(|path| !tree.is_hidden(path)).map(Spatial::new).collect();
+        Policy { mode: policy.mode, tree, undefined, composites, spatials }
     }
 
     /// Whether there is an index.
@@ -81,6 +85,10 @@ impl Policy {
     /// The composite indexes, in the order of the policy.
     pub fn composites(&self) -> &[Composite] {
         &self.composites
+    }
+
+    pub(crate) fn spatials(&self) -> &[Spatial] {
+        &self.spatials
     }
 
     /// `_ts` is indexed whatever the policy says, though not by the walk.

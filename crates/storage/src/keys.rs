@@ -16,6 +16,7 @@
 //! Key    {container}{partition}{epk}{pk}{id}   -> ordinal
 //! Term   {container}{partition} x {path}{value}{ordinal}
 //!        {container}{partition} y {composite}{values}{ordinal}
+//!        {container}{partition} g {path}{cell}{ordinal}        geometries
 //!        {container}{partition} t {expiry}{ordinal}            items with a ttl of their own
 //!        {container}{partition} u {number}{pk}{values}{ordinal}   unique keys
 //! Log    {container}{partition} f {lsn}{position} -> ordinal   newest version of live items
@@ -125,6 +126,11 @@ impl Place {
         self.with_ordinal(b'y', term, ordinal)
     }
 
+    /// Where a spatial term is.
+    pub fn spatial(&self, term: &[u8], ordinal: u64) -> Bytes {
+        self.with_ordinal(b'g', term, ordinal)
+    }
+
     /// Where the expiry of an item with a ttl of its own is.
     pub fn expiry(&self, at: u32, ordinal: u64) -> Bytes {
         self.with_ordinal(b't', &at.to_be_bytes(), ordinal)
@@ -175,6 +181,11 @@ impl Place {
         self.between(b'y', start, end)
     }
 
+    /// Spatial terms between `start` and `end`, both without an ordinal.
+    pub fn spatials(&self, start: &[u8], end: &[u8]) -> Range {
+        self.between(b'g', start, end)
+    }
+
     fn between(&self, tag: u8, start: &[u8], end: &[u8]) -> Range {
         let bound = |term: &[u8]| {
             let mut key = self.tagged(tag, term.len());
@@ -184,7 +195,8 @@ impl Place {
         Range::new(bound(start), bound(end))
     }
 
-    /// All entries of one kind in `Space::Term` (`x`, `y`, `t`, `u`) or `Space::Log` (`f`, `v`).
+    /// All entries of one kind in `Space::Term` (`x`, `y`, `g`, `t`, `u`) or `Space::Log` (`f`,
+    /// `v`).
     pub fn all(&self, tag: u8) -> Range {
         Range::prefix(self.tagged(tag, 0))
     }
@@ -333,6 +345,9 @@ mod tests {
         assert!(place.all_items().contains(&place.item(u64::MAX)));
         assert!(!place.all_items().contains(&next.item(0)));
         assert!(place.all(b'x').contains(&place.term(b"abc", 9)));
+        assert!(place.all(b'g').contains(&place.spatial(b"abc", 9)));
+        assert!(place.spatials(b"abb", b"abd").contains(&place.spatial(b"abc", 9)));
+        assert!(!place.spatials(b"abb", b"abd").contains(&place.term(b"abc", 9)));
         assert!(place.all(b't').contains(&place.expiry(u32::MAX, 1)));
         assert!(place.expired_before(10).contains(&place.expiry(9, u64::MAX)));
         assert!(!place.expired_before(10).contains(&place.expiry(10, 0)));

@@ -23,6 +23,8 @@ pub struct Derived {
     pub terms: Terms,
     /// One term per composite index.
     pub composites: Terms,
+    /// A term per cell in which a geometry lies.
+    pub spatials: Terms,
     /// The values of each unique key. Missing, null and non-scalar all count as null. Long values
     /// end in a hash: whoever finds an equal key compares the items.
     pub uniques: Vec<Vec<u8>>,
@@ -35,6 +37,7 @@ impl Derived {
         Derived {
             terms: shape.policy.terms(root),
             composites: shape.policy.composite_terms(root),
+            spatials: shape.policy.spatial_terms(root),
             uniques: uniques
                 .map(|unique| shortened(exact_unique_values(&unique.paths, root)))
                 .collect(),
@@ -74,7 +77,8 @@ pub fn term_keys(
 ) -> Vec<Bytes> {
     let mut keys = Vec::with_capacity(derived.terms.len() + derived.uniques.len() + 4);
     if let Some(terms) = indexed_terms(shape, version.is_indexed, derived) {
-        push_terms(place, version, terms, &derived.composites, &mut keys);
+        let index = [terms, &derived.composites, &derived.spatials];
+        push_terms(place, version, index, &mut keys);
     }
     if let Ttl::Seconds(seconds) = version.ttl {
         keys.push(place.expiry(version.ts.saturating_add(seconds), version.ordinal));
@@ -95,7 +99,9 @@ pub fn possible_term_keys(
 ) -> Vec<Bytes> {
     let mut keys = term_keys(shape, place, key, version, derived);
     for policy in shape.retired.iter().filter(|p| version.is_indexed && p.is_consistent()) {
-        push_terms(place, version, &policy.terms(root), &policy.composite_terms(root), &mut keys);
+        let (terms, composites) = (policy.terms(root), policy.composite_terms(root));
+        let spatials = policy.spatial_terms(root);
+        push_terms(place, version, [&terms, &composites, &spatials], &mut keys);
     }
     sorted(keys)
 }
@@ -103,14 +109,14 @@ pub fn possible_term_keys(
 fn push_terms(
     place: &Place,
     version: Version,
-    terms: &Terms,
-    composites: &Terms,
+    [terms, composites, spatials]: [&Terms; 3],
     keys: &mut Vec<Bytes>,
 ) {
     let ordinal = version.ordinal;
     keys.extend(terms.iter().map(|term| place.term(term, ordinal)));
     keys.push(place.term(&index::ts_term(version.ts), ordinal));
     keys.extend(composites.iter().map(|term| place.composite(term, ordinal)));
+    keys.extend(spatials.iter().map(|term| place.spatial(term, ordinal)));
 }
 
 fn sorted(mut keys: Vec<Bytes>) -> Vec<Bytes> {

@@ -5,6 +5,8 @@
 //! like others. The boundary of an area belongs to it.
 
 mod measure;
+#[cfg(test)]
+mod properties;
 mod relate;
 mod ring;
 mod shape;
