@@ -48,7 +48,7 @@ impl Nearest {
         let vertices = from.chains().flat_map(|chain| &chain.vertices);
         for start in from.points.iter().chain(vertices) {
             to.points.iter().for_each(|point| self.offer(*start, *point));
-            for chain in to.chains().filter(|c| c.ball.least_distance(*start) <= 2.0) {
+            for chain in to.chains() {
                 if chain.ball.least_distance(*start) < self.distance {
                     chain.arcs().for_each(|arc| self.offer(*start, arc.nearest(*start)));
                 }

@@ -1,6 +1,6 @@
 //! Whether geometries share a point, and whether one lies in the other.
 
-use index::sphere::Arc;
+use index::sphere::{Arc, Ball};
 
 use super::ring::Chain;
 use super::shape::{Polygon, Shape, beside, is_same};
@@ -51,7 +51,8 @@ fn is_area_within(polygon: &Polygon, b: &Shape) -> bool {
 /// The pieces into which other lines divide an arc, from its start to its end.
 fn pieces<'a>(arc: Arc, chains: impl Iterator<Item = &'a Chain>) -> Vec<Arc> {
     let mut cuts = vec![arc.start, arc.end];
-    for other in chains.flat_map(Chain::arcs) {
+    let ball = Ball::around(&cuts);
+    for other in chains.filter(|chain| chain.ball.meets(&ball)).flat_map(Chain::arcs) {
         cuts.extend(arc.crossing(other));
         cuts.extend([other.start, other.end].into_iter().filter(|end| arc.contains(*end)));
     }
