@@ -9,7 +9,8 @@
 //! is the business of `query`.
 //!
 //! INVARIANTS
-//! (S1) Printing a tree and parsing the text gives the same tree; only spans differ.
+//! (S1) Printing a tree and parsing the text gives the same tree; only spans differ. The text has
+//!      more brackets than people write, so that of a tree near the limits may be over them.
 //! (S2) The height of a parsed tree is at most [`limits::HEIGHT_MAX`], so recursion over it is
 //!      bounded.
 //! (S3) Every error names a place in the text, in the character offsets of the service.

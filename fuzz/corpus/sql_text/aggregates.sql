@@ -1,0 +1,1 @@
+SELECT VALUE {"sum": SUM(c.a), "min": MIN(c.a), "max": MAX(c["a"])} FROM c

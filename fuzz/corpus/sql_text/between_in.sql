@@ -1,0 +1,1 @@
+SELECT * FROM c WHERE c.a BETWEEN 1 AND 2 AND c.b NOT IN ("x", null, undefined, @p) OR c.d NOT BETWEEN 3 AND 4

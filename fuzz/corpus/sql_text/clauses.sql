@@ -1,0 +1,1 @@
+SELECT DISTINCT TOP 5 c.a AS x, c["b c"].d[0] FROM c WHERE c.a = 1 AND (c.b != "x" OR NOT c.d) ORDER BY c.a DESC, c.b OFFSET 3 LIMIT 4

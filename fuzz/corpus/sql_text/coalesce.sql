@@ -1,0 +1,1 @@
+SELECT VALUE c.a ?? c.b ?? "none" || "x" FROM c

@@ -1,0 +1,2 @@
+SELECT * -- all of it
+FROM c -- the container

@@ -1,0 +1,1 @@
+FROM c WHERE c.stock > 0 AND c.open = true

@@ -1,0 +1,1 @@
+SELECT VALUE "\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00'" || 'it\'s'

@@ -1,0 +1,1 @@
+SELECT s.n FROM (SELECT c.n FROM c WHERE c.n > 3) AS s

@@ -1,0 +1,1 @@
+SELECT VALUE ARRAY_CONCAT(StringSplit(c.a, ","), [1, {"b": udf.twice(2)}]) FROM c WHERE STARTSWITH(c.a, "x", true)

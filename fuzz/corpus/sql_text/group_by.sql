@@ -1,0 +1,1 @@
+SELECT c.city, COUNT(1) AS n, AVG(c.age) FROM c GROUP BY c.city

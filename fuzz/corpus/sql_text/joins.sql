@@ -1,0 +1,1 @@
+SELECT t.v, u FROM c JOIN t IN c.tags JOIN u IN t.users WHERE u = "x"

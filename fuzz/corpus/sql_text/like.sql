@@ -1,0 +1,1 @@
+SELECT * FROM c WHERE c.name LIKE "a!%%_[b-d]" ESCAPE "!" OR c.name NOT LIKE '%x'

@@ -1,0 +1,1 @@
+select value c from c where is_defined(c.a) and not (c.b = true) order by c.a asc

@@ -1,0 +1,1 @@
+SELECT c.id FROM c ORDER BY c._ts OFFSET @skip LIMIT @take

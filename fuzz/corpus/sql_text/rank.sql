@@ -1,0 +1,1 @@
+SELECT TOP 3 * FROM c ORDER BY RANK FullTextScore(c.text, "a", "b")

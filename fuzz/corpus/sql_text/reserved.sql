@@ -1,0 +1,1 @@
+SELECT c["order"], c["value"], c["select"] FROM c WHERE c["from"] = 1

@@ -1,0 +1,1 @@
+SELECT VALUE "\ud800x\udc00"

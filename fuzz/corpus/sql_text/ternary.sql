@@ -1,0 +1,1 @@
+SELECT VALUE c.a > 1 ? "big" : c.a < 0 ? "small" : "none" FROM c

@@ -1,0 +1,1 @@
+SELECT VALUE "é😀" FROM ü WHERE ü["naïve 😀"] = " "

@@ -1,0 +1,1 @@
+SELECT VALUE c.name FROM c WHERE c.age >= 21
