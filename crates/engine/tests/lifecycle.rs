@@ -182,6 +182,34 @@ fn spatial_terms_come_and_go_with_their_index() {
 }
 
 #[test]
+fn a_computed_property_hides_a_stored_one_from_the_index() {
+    on_every_store(|db| {
+        let c = db.container(json!({}));
+        for n in 0..10 {
+            db.create(&c, json!({"id": n.to_string(), "pk": n % 3, "a": n})).unwrap();
+        }
+        let before = stored(db, Space::Term);
+        let change = |computed: serde_json::Value| {
+            let mut body = (*db.engine.read_container("d", "c").unwrap().body).clone();
+            body["computedProperties"] = computed;
+            db.engine.replace_container(&db.ctx(), "d", "c", &body, &EtagCondition::None).unwrap();
+        };
+        change(json!([{"name": "a", "query": "SELECT VALUE c.pk FROM c"}]));
+        db.delete(&c, "[0]", "0").unwrap();
+        db.verify();
+        db.work();
+        db.verify();
+        assert_eq!(stored(db, Space::Term), (before - before / 10) - 9);
+        change(json!([]));
+        db.create(&c, json!({"id": "0", "pk": 0, "a": 0})).unwrap();
+        let reopened = db.reopened();
+        while reopened.work().unwrap() {}
+        assert_eq!(reopened.verify(|_| ()).unwrap().findings, Vec::<String>::new());
+        assert_eq!(stored(db, Space::Term), before);
+    });
+}
+
+#[test]
 fn a_dropped_container_leaves_nothing_behind() {
     on_every_store(|db| {
         let empty: Vec<u64> = Space::ALL.iter().map(|space| stored(db, *space)).collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::Ctx;
 use bytes::Bytes;
-use model::container::{ContainerDefinition, IndexingPolicy};
+use model::container::ContainerDefinition;
 use model::partition_key::{HashVersion, PartitionKey};
 use model::{Rid, limits};
 use serde_json::{Map, Value, json};
@@ -170,9 +170,9 @@ impl Catalog {
         let new = Arc::new(parse(body)?);
         ContainerDefinition::check_replacement(&old, &new)
             .map_err(|error| Error::Invalid(error.to_string()))?;
-        let is_reindexed = old.indexing != new.indexing;
+        let is_reindexed = has_other_index(&old, &new);
         if is_reindexed {
-            entry.retired.push(old.to_json()["indexingPolicy"].clone());
+            entry.retired.push(old.to_json());
         }
         let stamp = Stamp {
             rid: entry.resource.rid,
@@ -322,14 +322,23 @@ fn encode(entry: &ContainerEntry) -> Value {
     })
 }
 
-fn compile(policies: &[Value]) -> Result<Vec<index::Policy>> {
-    let compile = |policy: &Value| {
-        let policy = IndexingPolicy::parse(policy);
-        policy
-            .map(|policy| index::Policy::compile(&policy))
+/// Whether the same items have other terms: computed properties hide stored ones from the index.
+fn has_other_index(old: &ContainerDefinition, new: &ContainerDefinition) -> bool {
+    let hidden = |definition: &ContainerDefinition| -> Vec<String> {
+        definition.computed.iter().map(|computed| computed.name.to_string()).collect()
+    };
+    old.indexing != new.indexing || hidden(old) != hidden(new)
+}
+
+/// The indexing policies of earlier definitions.
+fn compile(definitions: &[Value]) -> Result<Vec<index::Policy>> {
+    let compile = |definition: &Value| {
+        let definition = ContainerDefinition::parse(definition);
+        definition
+            .map(|definition| index::Policy::of(&definition))
             .map_err(|error| Error::Fault(format!("a retired policy is damaged: {error}")))
     };
-    policies.iter().map(compile).collect()
+    definitions.iter().map(compile).collect()
 }
 
 impl Container {

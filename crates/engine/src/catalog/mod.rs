@@ -71,7 +71,7 @@ struct ContainerEntry {
     resource: Resource,
     handle: Arc<Container>,
     first_log: u32,
-    /// Indexing policies whose terms may still be there, as JSON.
+    /// Definitions with indexing policies whose terms may still be there, as JSON.
     retired: Vec<Value>,
 }
 
