@@ -192,10 +192,10 @@ fn explain(engine: &Engine, container: &Container, scope: &Scope, query: &QueryT
 }
 
 fn described(query: &str, error: Error) -> anyhow::Error {
-    match error {
-        Error::InvalidQuery(document) => anyhow::Error::msg(mistake::describe(query, &document)),
-        error => error.into(),
+    if let Error::InvalidQuery(document) = &error {
+        return anyhow::Error::msg(mistake::describe(query, document));
     }
+    error.into()
 }
 
 fn ask_server(flags: &QueryFlags, endpoint: &str, key: Option<&PartitionKey>) -> Result<()> {
