@@ -21,7 +21,7 @@ use crate::{Error, Result};
 /// A handle to one live container. Everything that outlives a request about it is here.
 pub struct Container {
     pub(crate) layout: Layout,
-    pub(crate) shape: RwLock<Shape>,
+    pub(crate) shape: RwLock<Arc<Shape>>,
     pub(crate) erasures: ArcSwap<Vec<Erasure>>,
     pub(crate) progress: AtomicU32,
     pub(crate) is_dropped: AtomicBool,
@@ -80,7 +80,7 @@ impl Container {
             name: name.to_owned(),
             database_name: database_name.to_owned(),
             erasures: ArcSwap::from_pointee(erasures),
-            shape: RwLock::new(shape),
+            shape: RwLock::new(Arc::new(shape)),
             store,
             layout,
         }

@@ -13,7 +13,7 @@ use model::partition_key::{Component, PartitionKey};
 use query::{Batch, Bounds, Direction, Path, Point, Position, Sizes, Source, SourceError, Span};
 use storage::keys::{self, locality_bounds};
 use storage::scan::PartitionReader;
-use storage::shape::{LogicalKey, Partition};
+use storage::shape::{LogicalKey, Partition, Shape};
 use storage::visibility::{Erasure, Visibility};
 use store::{Range, ScanOptions, View};
 
@@ -36,6 +36,8 @@ pub(crate) struct ContainerSource<'a> {
     pub view: View,
     erasures: Arc<Vec<Erasure>>,
     now: u32,
+    /// As it was before the view was taken: what it calls complete is complete in the view.
+    shape: Arc<Shape>,
     /// The selection's one logical partition, if it is one, and the values of its key.
     fixed: Option<(LogicalKey, Vec<Value>)>,
 }
@@ -52,12 +54,13 @@ fn check_deadline(ctx: &Ctx) -> Answer<()> {
 
 impl<'a> ContainerSource<'a> {
     pub fn new(core: &'a Core, container: &'a Container, selection: Selection, now: u32) -> Self {
+        let shape = container.shape.read().clone();
         let view = core.store.view();
         let erasures = container.published_erasures(&view);
         let layout = &container.layout;
         let key = selection.key.as_ref().filter(|key| layout.key_definition.is_complete(key));
         let fixed = key.map(|key| (LogicalKey::new(layout, key.clone()), values_of(key)));
-        ContainerSource { core, container, selection, view, erasures, now, fixed }
+        ContainerSource { core, container, selection, view, erasures, now, shape, fixed }
     }
 
     fn partition(&self, index: usize) -> &'a Partition {
@@ -198,13 +201,11 @@ impl Source for ContainerSource<'_> {
     }
 
     fn is_indexed(&self, path: &Path) -> bool {
-        let shape = self.container.shape.read();
-        let path = index_path(path);
-        shape.policy.is_indexed(&path) && shape.retired.iter().all(|p| p.is_indexed(&path))
+        self.shape.is_complete(&index_path(path))
     }
 
     fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
-        let shape = self.container.shape.read();
+        let shape = &self.shape;
         let is_current = |composite: &&index::Composite| {
             shape.retired.iter().all(|policy| policy.composites().contains(composite))
         };
@@ -419,10 +420,8 @@ impl ContainerSource<'_> {
                 Some(Terms { range, front, composite: None, is_seek, is_narrow, is_exact, prefix })
             }
             Span::Composite { keys, equal, bounds } => {
-                let shape = self.container.shape.read();
-                let mut composites = shape.policy.composites().iter();
+                let mut composites = self.shape.policy.composites().iter();
                 let composite = composites.find(|composite| keys_of(composite) == *keys)?.clone();
-                drop(shape);
                 let equal: Vec<Scalar<'_>> = equal.iter().filter_map(scalar).collect();
                 let bounds = match *bounds == Bounds::ALL {
                     true => index::Bounds::All,
@@ -442,11 +441,9 @@ impl ContainerSource<'_> {
     /// Whether nothing stored in the selection is invisible, and it is made of whole partitions,
     /// physical or logical, that are indexed.
     fn is_all_visible(&self) -> bool {
-        let shape = self.container.shape.read();
-        let is_indexed =
-            shape.policy.is_consistent() && shape.retired.iter().all(|p| p.is_consistent());
+        let is_indexed = self.shape.is_complete(&index::Path::default());
         let is_regular = self.selection.is_whole() || self.fixed.is_some();
-        is_indexed && is_regular && shape.default_ttl().is_none() && self.erasures.is_empty()
+        is_indexed && is_regular && self.shape.default_ttl().is_none() && self.erasures.is_empty()
     }
 
     /// The first of these items, read in passing those between them: in a logical partition they

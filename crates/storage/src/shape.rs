@@ -126,6 +126,7 @@ impl Layout {
 }
 
 /// What a container is right now.
+#[derive(Clone)]
 pub struct Shape {
     /// Its definition.
     pub definition: Arc<ContainerDefinition>,

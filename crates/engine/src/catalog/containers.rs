@@ -204,7 +204,7 @@ impl Catalog {
         entry.retired.clear();
         self.commit(*numbers, vec![put(Kind::Container, number, &encode(&entry))])?;
         self.tables.write().containers.insert(number, entry);
-        container.shape.write().retired.clear();
+        Arc::make_mut(&mut container.shape.write()).retired.clear();
         container.progress.store(100, Ordering::Relaxed);
         Ok(true)
     }
@@ -349,6 +349,6 @@ impl Container {
         if !shape.retired.is_empty() {
             self.progress.store(0, Ordering::Relaxed);
         }
-        *self.shape.write() = shape;
+        *self.shape.write() = Arc::new(shape);
     }
 }
