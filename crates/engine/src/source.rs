@@ -6,6 +6,7 @@ use std::sync::Arc;
 use base::Ctx;
 use bytes::Bytes;
 use index::Scalar;
+use index::geometry::Geometry;
 use item::{Item, Kind, Value};
 use model::container::Order;
 use model::container::path::Segment;
@@ -204,6 +205,12 @@ impl Source for ContainerSource<'_> {
         self.shape.is_complete(&index_path(path))
     }
 
+    fn is_spatial(&self, path: &Path) -> bool {
+        let path = index_path(path);
+        self.shape.policy.is_spatial(&path)
+            && self.shape.retired.iter().all(|p| p.is_spatial(&path))
+    }
+
     fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
         let shape = &self.shape;
         let is_current = |composite: &&index::Composite| {
@@ -224,35 +231,34 @@ impl Source for ContainerSource<'_> {
         let Some(terms) = self.terms(partition, span) else {
             return Ok(Batch { rows: Vec::new(), is_last: true });
         };
-        let mut range = terms.past(after, direction);
         let reader = self.reader(partition);
         let locality = self.locality();
         // Within a logical partition a range brings everybody's entries: read many to find few.
         let is_sieve = locality.is_some() && !terms.is_narrow;
         let batch = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
         let mut rows = Vec::new();
-        while !range.is_empty() {
-            check_deadline(ctx)?;
-            let page =
-                reader.term_rows(&range, store_direction(direction), batch).map_err(failed)?;
-            if !terms.is_seek {
-                ctx.meter().terms_read(page.rows.len() as u64);
-            }
-            for row in &page.rows {
-                let Some(ordinal) = keys::ordinal_of(&row.key) else { continue };
-                if locality.is_none_or(|(from, to)| (from..to).contains(&ordinal)) {
-                    rows.push(terms.position(&row.key, ordinal));
+        for mut range in terms.past(after, direction) {
+            while !range.is_empty() {
+                check_deadline(ctx)?;
+                let page =
+                    reader.term_rows(&range, store_direction(direction), batch).map_err(failed)?;
+                if !terms.is_seek {
+                    ctx.meter().terms_read(page.rows.len() as u64);
                 }
-            }
-            let Some(last) = page.rows.last().filter(|_| page.is_cut) else {
-                return Ok(Batch { rows, is_last: true });
-            };
-            if rows.len() >= rows_max.min(ENTRIES) {
-                return Ok(Batch { rows, is_last: false });
-            }
-            match direction {
-                Direction::Ascending => range.start = [&last.key[..], &[0]].concat(),
-                Direction::Descending => range.end = Some(last.key.to_vec()),
+                for row in &page.rows {
+                    let Some(ordinal) = keys::ordinal_of(&row.key) else { continue };
+                    if locality.is_none_or(|(from, to)| (from..to).contains(&ordinal)) {
+                        rows.push(terms.position(&row.key, ordinal));
+                    }
+                }
+                let Some(last) = page.rows.last().filter(|_| page.is_cut) else { break };
+                if rows.len() >= rows_max.min(ENTRIES) {
+                    return Ok(Batch { rows, is_last: false });
+                }
+                match direction {
+                    Direction::Ascending => range.start = [&last.key[..], &[0]].concat(),
+                    Direction::Descending => range.end = Some(last.key.to_vec()),
+                }
             }
         }
         Ok(Batch { rows, is_last: true })
@@ -289,14 +295,15 @@ impl Source for ContainerSource<'_> {
         let mut count = 0;
         for partition in 0..self.partitions() {
             let Some(terms) = self.terms(partition, span) else { continue };
-            if count >= most {
-                break;
+            let reader = self.reader(partition);
+            for range in &terms.ranges {
+                if count >= most {
+                    return Ok(count);
+                }
+                let forward = store::Direction::Forward;
+                let page = reader.term_rows(range, forward, most - count).map_err(failed)?;
+                count += page.rows.len();
             }
-            let page = self
-                .reader(partition)
-                .term_rows(&terms.range, store::Direction::Forward, most - count)
-                .map_err(failed)?;
-            count += page.rows.len();
         }
         Ok(count)
     }
@@ -309,7 +316,11 @@ impl Source for ContainerSource<'_> {
             return Ok(None);
         }
         check_deadline(ctx)?;
-        let count = self.reader(partition).count_terms(&terms.range).map_err(failed)?;
+        let reader = self.reader(partition);
+        let mut count = 0;
+        for range in &terms.ranges {
+            count += reader.count_terms(range).map_err(failed)?;
+        }
         ctx.meter().terms_read(count);
         Ok(Some(count))
     }
@@ -354,7 +365,8 @@ impl Source for ContainerSource<'_> {
 
 /// The terms of a span in one partition.
 struct Terms {
-    range: Range,
+    /// Where they are: apart, ascending.
+    ranges: Vec<Range>,
     /// Bytes before the values.
     front: usize,
     composite: Option<index::Composite>,
@@ -369,22 +381,29 @@ struct Terms {
 }
 
 impl Terms {
-    /// What is left of the range past a position.
-    fn past(&self, after: Option<&Position>, direction: Direction) -> Range {
-        let mut range = self.range.clone();
-        let Some(after) = after else { return range };
+    /// What is left of the ranges past a position, in the direction of reading.
+    fn past(&self, after: Option<&Position>, direction: Direction) -> Vec<Range> {
+        let mut ranges = self.ranges.clone();
+        if direction == Direction::Descending {
+            ranges.reverse();
+        }
+        let Some(after) = after else { return ranges };
         let mut key = [&self.prefix[..], &after.key].concat();
         key.extend_from_slice(&after.ordinal.to_be_bytes());
-        match direction {
-            Direction::Ascending => {
-                key.push(0);
-                range.start = range.start.max(key);
-            }
-            Direction::Descending => {
-                range.end = Some(range.end.map_or(key.clone(), |end| end.min(key)));
+        if direction == Direction::Ascending {
+            key.push(0);
+        }
+        for range in &mut ranges {
+            match direction {
+                Direction::Ascending if range.start < key => range.start.clone_from(&key),
+                Direction::Ascending => {}
+                Direction::Descending => {
+                    let end = range.end.take().map_or(key.clone(), |end| end.min(key.clone()));
+                    range.end = Some(end);
+                }
             }
         }
-        range
+        ranges
     }
 
     fn position(&self, key: &Bytes, ordinal: u64) -> Position {
@@ -417,7 +436,8 @@ impl ContainerSource<'_> {
                 };
                 let front = prefix.len();
                 let is_exact = found.exact;
-                Some(Terms { range, front, composite: None, is_seek, is_narrow, is_exact, prefix })
+                let ranges = vec![range];
+                Some(Terms { ranges, front, composite: None, is_seek, is_narrow, is_exact, prefix })
             }
             Span::Composite { keys, equal, bounds } => {
                 let mut composites = self.shape.policy.composites().iter();
@@ -432,8 +452,26 @@ impl ContainerSource<'_> {
                 let prefix = place.composites(composite.id(), &[]).start;
                 let (front, is_exact) = (prefix.len(), found.exact);
                 let (is_seek, is_narrow) = (false, false);
-                let composite = Some(composite);
-                Some(Terms { range, front, composite, is_seek, is_narrow, is_exact, prefix })
+                let (ranges, composite) = (vec![range], Some(composite));
+                Some(Terms { ranges, front, composite, is_seek, is_narrow, is_exact, prefix })
+            }
+            Span::Near { path, geometry, meters } => {
+                // Nothing is near what is no geometry.
+                let geometry = Geometry::read(geometry).ok()?;
+                let path = index_path(path);
+                let region = index::Region::around(&geometry, *meters);
+                let found = index::spatial_ranges(&path, &region);
+                let range = |terms: &index::TermRange| place.spatials(&terms.start, &terms.end);
+                let prefix = place.spatials(&path.to_bytes(), &[]).start;
+                Some(Terms {
+                    ranges: found.iter().map(range).collect(),
+                    front: prefix.len(),
+                    composite: None,
+                    is_seek: false,
+                    is_narrow: false,
+                    is_exact: false,
+                    prefix,
+                })
             }
         }
     }

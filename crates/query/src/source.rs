@@ -23,7 +23,7 @@ use base::Ctx;
 use bytes::Bytes;
 use item::{Item, Value};
 
-use crate::Path;
+use crate::{Path, Segment};
 
 /// Longest key of a [`Position`]: eight cut strings in a composite index. A continuation holds one.
 pub const KEY_BYTES_MAX: usize = 2100;
@@ -60,6 +60,9 @@ pub trait Source {
     /// Whether spans of this path can be read now: it is in the indexing policy, and its terms are
     /// complete and current.
     fn is_indexed(&self, path: &Path) -> bool;
+
+    /// Whether spans near a geometry at this path can be read now.
+    fn is_spatial(&self, path: &Path) -> bool;
 
     /// The composite indexes that can be read now.
     fn composites(&self) -> Vec<Vec<(Path, Direction)>>;
@@ -153,14 +156,35 @@ pub enum Span {
         /// What the path after them may be. Unbounded means absent values too.
         bounds: Bounds,
     },
+    /// Items with a geometry at `path` that may be near another; one may have several entries.
+    Near {
+        /// Where the geometry is.
+        path: Path,
+        /// The other, as GeoJSON.
+        geometry: Value,
+        /// How far away they may be; 0 if they are to share a point.
+        meters: f64,
+    },
 }
 
 impl Span {
+    /// Whether an item may have several entries in it.
+    pub fn is_manifold(&self) -> bool {
+        match self {
+            Span::Path { path, bounds } => {
+                bounds.single().is_none() && path.segments().contains(&Segment::Elements)
+            }
+            Span::Composite { .. } => false,
+            Span::Near { .. } => true,
+        }
+    }
+
     /// Whether its entries come in the order of their ordinals: they have one key.
     pub fn is_lookup(&self) -> bool {
         match self {
             Span::Path { bounds, .. } => bounds.single().is_some(),
             Span::Composite { keys, equal, .. } => keys.len() == equal.len(),
+            Span::Near { .. } => false,
         }
     }
 }

@@ -90,6 +90,14 @@ impl VecSource {
             Span::Composite { keys, equal, bounds } => {
                 items.filter_map(|item| self.composite(item, keys, equal, bounds)).collect()
             }
+            // Everything may be near; twice, to show that it does not matter.
+            Span::Near { path, .. } => {
+                let is_there = |item: &&Item| !path.values(item.root()).is_empty();
+                let entry = |item: &Item| {
+                    [1, 2].map(|cell| Position::exact(vec![cell].into(), item.ordinal()))
+                };
+                items.filter(is_there).flat_map(entry).collect()
+            }
         };
         entries.sort_by(|a, b| (&a.key, a.ordinal).cmp(&(&b.key, b.ordinal)));
         entries.dedup();
@@ -219,6 +227,10 @@ impl Source for VecSource {
 
     fn is_indexed(&self, path: &Path) -> bool {
         self.is_indexed && !self.excluded.contains(path)
+    }
+
+    fn is_spatial(&self, _: &Path) -> bool {
+        self.is_indexed
     }
 
     fn composites(&self) -> Vec<Vec<(Path, Direction)>> {

@@ -155,7 +155,7 @@ impl<'a> EntryWalk<'a> {
         !path.segments().contains(&Segment::Elements)
             && self.spans.iter().all(|span| match span {
                 Span::Path { path: other, bounds } => other == path && bounds.single().is_some(),
-                Span::Composite { .. } => false,
+                Span::Composite { .. } | Span::Near { .. } => false,
             })
     }
 
@@ -168,13 +168,13 @@ impl<'a> EntryWalk<'a> {
 }
 
 impl Span {
-    /// Whether an item has a value in the span. Composite spans are never one of several.
+    /// Whether an item has a value in the span. Others than paths are never one of several.
     fn has(&self, root: Node<'_>) -> bool {
         match self {
             Span::Path { path, bounds } => {
                 path.values(root).iter().any(|node| bounds.contains(&node.to_value()))
             }
-            Span::Composite { .. } => true,
+            Span::Composite { .. } | Span::Near { .. } => true,
         }
     }
 }

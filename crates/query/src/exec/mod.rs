@@ -15,6 +15,7 @@ mod keys;
 mod order;
 mod ordered;
 mod ranked;
+mod set;
 mod shortcuts;
 mod sink;
 mod sorter;

@@ -10,6 +10,7 @@ use super::entries::EntryWalk;
 use super::keys::KeyWalk;
 use super::order::Order;
 use super::ordered::OrderedWalk;
+use super::set::SetWalk;
 use crate::plan::Access;
 use crate::state::Place;
 use crate::{Direction, Error, Plan, Point, Position, Source};
@@ -106,6 +107,7 @@ enum Kind<'a> {
     Items(ItemWalk<'a>),
     Entries(EntryWalk<'a>),
     Keys(KeyWalk<'a>),
+    Set(SetWalk<'a>),
     Ordered(Box<OrderedWalk<'a>>),
 }
 
@@ -155,6 +157,7 @@ impl<'a> Walk<'a> {
             Access::Entries { spans, also } => {
                 Kind::Entries(EntryWalk::new(reader, spans, also, place)?)
             }
+            Access::Set { spans } => Kind::Set(SetWalk::new(reader, spans, place)?),
             Access::Keys { span, lacking } => {
                 Kind::Keys(KeyWalk::new(reader, span, lacking.as_ref()))
             }
@@ -186,6 +189,7 @@ impl<'a> Walk<'a> {
             Kind::Items(walk) => walk.next(rows_max),
             Kind::Entries(walk) => walk.next(rows_max),
             Kind::Keys(walk) => walk.next(),
+            Kind::Set(walk) => walk.next(rows_max),
             Kind::Ordered(walk) => walk.next(rows_max),
         }
     }
@@ -199,6 +203,7 @@ impl<'a> Walk<'a> {
             Kind::Entries(walk) => walk.is_exhausted(),
             // Its rows are sorted before they come out.
             Kind::Keys(_) => false,
+            Kind::Set(walk) => walk.is_exhausted(),
             Kind::Ordered(walk) => walk.is_exhausted(),
         }
     }

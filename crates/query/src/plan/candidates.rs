@@ -4,8 +4,9 @@
 #![allow(clippy::wildcard_enum_match_arm)]
 
 use item::Value;
+use sql::BinaryOp;
 
-use super::{Constraint, FIXED_BYTES_MAX, Planner};
+use super::{Access, Constraint, FIXED_BYTES_MAX, Planner};
 use crate::constraints::{Allowed, conjuncts, constraint};
 use crate::expr::Expr;
 use crate::{Bound, Bounds, Path, Segment, Span};
@@ -27,6 +28,15 @@ impl Candidate {
         match &self.spans[..] {
             [span] if span.is_lookup() => Some(span),
             _ => None,
+        }
+    }
+
+    /// Reads its entries.
+    pub fn access(&self) -> Access {
+        let spans = self.spans.clone();
+        match spans.iter().any(Span::is_manifold) {
+            true => Access::Set { spans },
+            false => Access::Entries { spans, also: Vec::new() },
         }
     }
 
@@ -83,7 +93,7 @@ impl Planner<'_> {
             Span::Composite { equal, bounds, .. } if !equal.is_empty() => {
                 equal.len() + usize::from(*bounds != Bounds::ALL)
             }
-            Span::Composite { .. } | Span::Path { .. } => 0,
+            Span::Composite { .. } | Span::Path { .. } | Span::Near { .. } => 0,
         };
         let usable = spans.filter(|span| served(span) > 1 && self.is_scoped(span));
         let best = usable.max_by_key(served)?;
@@ -114,15 +124,21 @@ impl Planner<'_> {
         if let Expr::Or(alternatives) = conjunct {
             return self.union(alternatives);
         }
-        let constraint = constraint(conjunct, &self.query.slot_paths)?;
-        // An item can have several elements in a range, and would come as often.
-        let is_inside = constraint.path.segments().contains(&Segment::Elements);
-        if is_inside && matches!(constraint.allowed, Allowed::Range(_)) {
-            return None;
+        if let Some(candidate) = self.near(conjunct) {
+            return Some(candidate);
         }
+        let constraint = constraint(conjunct, &self.query.slot_paths)?;
         let spans = spans(&constraint)?;
         let is_indexed = self.source.is_indexed(&constraint.path);
         is_indexed.then_some(Candidate { spans, is_exact: constraint.is_exact })
+    }
+
+    /// A geometry of the item that is to be near a constant one.
+    fn near(&self, conjunct: &Expr) -> Option<Candidate> {
+        let (path, geometry, meters) = nearness(conjunct, &self.query.slot_paths)?;
+        let is_indexed = self.source.is_spatial(&path);
+        let span = || Span::Near { path, geometry: geometry.clone(), meters };
+        is_indexed.then(|| Candidate { spans: vec![span()], is_exact: false })
     }
 
     /// One candidate of each alternative, all together.
@@ -150,10 +166,55 @@ impl Planner<'_> {
     }
 }
 
+/// What a conjunct says about how near a path is to a constant geometry, in metres.
+fn nearness<'e>(conjunct: &'e Expr, slot_paths: &[Option<Path>]) -> Option<(Path, &'e Value, f64)> {
+    match conjunct {
+        Expr::Call(function, arguments)
+            if matches!(function.name, "ST_WITHIN" | "ST_INTERSECTS") =>
+        {
+            let (path, geometry) = place_and_geometry(arguments, slot_paths)?;
+            Some((path, geometry, 0.0))
+        }
+        Expr::Binary(BinaryOp::Less | BinaryOp::LessOrEqual, call, meters) => {
+            distance(call, meters, slot_paths)
+        }
+        Expr::Binary(BinaryOp::Greater | BinaryOp::GreaterOrEqual, meters, call) => {
+            distance(call, meters, slot_paths)
+        }
+        _ => None,
+    }
+}
+
+fn distance<'e>(
+    call: &'e Expr,
+    meters: &Expr,
+    slot_paths: &[Option<Path>],
+) -> Option<(Path, &'e Value, f64)> {
+    let Expr::Call(function, arguments) = call else { return None };
+    if function.name != "ST_DISTANCE" {
+        return None;
+    }
+    let (path, geometry) = place_and_geometry(arguments, slot_paths)?;
+    Some((path, geometry, meters.as_constant()?.as_f64()?))
+}
+
+/// Of two arguments one is a path, the other a constant.
+fn place_and_geometry<'e>(
+    arguments: &'e [Expr],
+    slot_paths: &[Option<Path>],
+) -> Option<(Path, &'e Value)> {
+    let [first, second] = arguments else { return None };
+    let pair =
+        |place: &Expr, other: &'e Expr| Some((place.path(slot_paths)?, other.as_constant()?));
+    pair(first, second).or_else(|| pair(second, first))
+}
+
 /// Narrows a range by another of the same path; `false` if there is none to narrow.
+///
+/// Values inside arrays are left alone: two comparisons may be satisfied by two elements.
 fn merge(found: &mut [Candidate], candidate: &Candidate) -> bool {
     let [Span::Path { path, bounds }] = &candidate.spans[..] else { return false };
-    if bounds.single().is_some() {
+    if bounds.single().is_some() || path.segments().contains(&Segment::Elements) {
         return false;
     }
     found.iter_mut().any(|own| match &mut own.spans[..] {
@@ -230,5 +291,6 @@ pub(super) fn is_single(candidate: &Candidate) -> bool {
                 || !path.segments().contains(&Segment::Elements)
         }
         Span::Composite { .. } => true,
+        Span::Near { .. } => false,
     })
 }

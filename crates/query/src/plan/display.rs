@@ -77,6 +77,10 @@ impl Display for Access {
                 write_spans(f, spans)?;
                 also.iter().try_for_each(|span| write!(f, " and {span}"))
             }
+            Access::Set { spans } => {
+                f.write_str("Set: ")?;
+                write_spans(f, spans)
+            }
             Access::Keys { span, lacking } => {
                 write!(f, "Keys: {span}")?;
                 f.write_str(if lacking.is_some() { ", and an item without it" } else { "" })
@@ -129,6 +133,10 @@ impl Display for Span {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Span::Path { path, bounds } => write!(f, "{path}{bounds}"),
+            Span::Near { path, meters, .. } if *meters == 0.0 => {
+                write!(f, "{path} meets a geometry")
+            }
+            Span::Near { path, meters, .. } => write!(f, "{path} within {meters} m of a geometry"),
             Span::Composite { keys, equal, bounds } => {
                 f.write_str("(")?;
                 for (at, (path, direction)) in keys.iter().enumerate() {

@@ -63,6 +63,10 @@ pub(crate) enum Access {
         spans: Vec<Span>,
         also: Vec<Span>,
     },
+    /// Items with entries in any of these spans, in the order of their ordinals.
+    Set {
+        spans: Vec<Span>,
+    },
     /// One item for each key of a span, and one without a value at the path.
     Keys {
         span: Span,
@@ -202,8 +206,7 @@ impl<'a> Planner<'a> {
             return all;
         }
         let composite = self.composite_candidate(candidates);
-        let each = candidates.iter().chain(&composite).map(|candidate| candidate.spans.clone());
-        all.extend(each.map(|spans| Access::Entries { spans, also: Vec::new() }));
+        all.extend(candidates.iter().chain(&composite).map(Candidate::access));
         all.extend(intersection(candidates));
         all.push(Access::Scan);
         all
