@@ -56,13 +56,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the server and its benchmarks in release, and runs one.
+/// Builds the benchmarks in release, and runs one. It builds the server by itself: together with
+/// the benchmarks it would get features that users do not have.
 fn bench(arguments: &[&str]) -> ExitCode {
-    let mut build = workspace::cargo();
-    build.args(["build", "--release", "-p", "server", "-p", "bench"]);
     let mut command = workspace::cargo();
     command.args(["run", "--release", "-p", "bench", "--"]).args(arguments);
-    match run::run(&mut build).and_then(|()| run::run(&mut command)) {
+    match run::run(&mut command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cargo xtask: {error:#}");
