@@ -65,6 +65,7 @@ async fn run_set(
     for query in queries {
         if let Err(error) = compare(query, &server, postgres, stock, report).await {
             report.fail(query.name, &error);
+            measure_alone(query, postgres, stock, report).await?;
         }
     }
     server.stop()?;
@@ -101,6 +102,24 @@ async fn compare(
     values.insert("text".into(), json!(query.text));
     values.insert("statement".into(), json!(query.statement));
     report.value(query.name, Value::Object(values));
+    Ok(())
+}
+
+/// What there is to reach for a query that we cannot answer.
+async fn measure_alone(
+    query: &'static Query,
+    postgres: &Postgres,
+    stock: &Stock<'_>,
+    report: &mut Report,
+) -> Result<()> {
+    for connections in CONNECTIONS {
+        let theirs = tables::Asking::of(postgres, query, stock.sizes, connections).await?;
+        let outcome = theirs.slice(stock.setup.warmup()).await?.outcome;
+        let (rate, p50) = (outcome.rate(), f64::from(outcome.percentile(50.0)) / 1000.0);
+        let name = query.name;
+        report
+            .note(format!("{name}: PostgreSQL, {connections} conn., {rate:.0}/s p50 {p50:.2} ms"));
+    }
     Ok(())
 }
 
