@@ -128,8 +128,8 @@ async fn ask_until(
             template.write(&draw, continuation.as_deref(), &mut request);
             let answer = connection.exchange(&request).await?;
             if answer.status != 200 {
-                let text = &connection.bytes()[..answer.head + answer.body];
-                bail!("expected 200, got {}", String::from_utf8_lossy(text));
+                let body = &connection.bytes()[answer.head..answer.head + answer.body];
+                bail!("{} {}", answer.status, String::from_utf8_lossy(body));
             }
             continuation = connection.header(&answer, headers::CONTINUATION).map(str::to_owned);
             if continuation.is_none() {
