@@ -103,14 +103,16 @@ pub fn point_read(bytes: usize) -> RequestCharge {
 
 /// A create or a delete.
 pub(crate) fn write(definition: &ContainerDefinition, size: Size<'_>) -> RequestCharge {
-    let terms = index::charge_terms(definition, &size.derived.terms);
+    let derived = size.derived;
+    let terms = index::charge_terms(definition, &derived.terms) + derived.texts.len() as u32;
     RequestCharge::WRITE_QUANTUM * (write_base(size.bytes) + u64::from(terms))
 }
 
 /// A replacement.
 pub(crate) fn rewrite(old: Size<'_>, new: Size<'_>) -> RequestCharge {
     let sides = [old.derived, new.derived].map(|side| (&side.terms, &side.composites));
-    let terms = index::charge_difference(sides[0], sides[1]);
+    let texts = index::changed_terms(&old.derived.texts, &new.derived.texts);
+    let terms = index::charge_difference(sides[0], sides[1]) + texts;
     let pairs = old.derived.uniques.iter().zip(&new.derived.uniques);
     let uniques = 2 * pairs.filter(|(old, new)| old != new).count() as u64;
     let bases = write_base(old.bytes) + write_base(new.bytes);

@@ -1,7 +1,7 @@
 //! How many terms an item is charged for.
 //!
 //! The charge counts differently from the index: two per leaf, one per partition key path, one per
-//! composite index and unique key. A leaf is a distinct (path, value) with a scalar, or an empty
+//! composite index and unique key, one per token of a text. A leaf is a distinct (path, value) with a scalar, or an empty
 //! array or object. The type terms of other arrays and objects, "undefined" and `_ts` are free.
 
 use item::Node;
@@ -33,6 +33,13 @@ pub fn charge_difference(old: (&Terms, &Terms), new: (&Terms, &Terms)) -> u32 {
     merge(old.0.leaves(), new.0.leaves(), |_, _| leaves += 1);
     merge(old.1.iter(), new.1.iter(), |_, _| composites += 1);
     2 * leaves + composites
+}
+
+/// How many terms are on one side only.
+pub fn changed_terms(old: &Terms, new: &Terms) -> u32 {
+    let mut changed = 0;
+    merge(old.iter(), new.iter(), |_, _| changed += 1);
+    changed
 }
 
 /// An indexed item has at least its id; no terms at all mean no index.

@@ -17,11 +17,14 @@
 //! Explicitly included paths, all but `/*`, also index that they are missing. Tuple paths are
 //! stored with the policy but have no terms of their own.
 
+use std::collections::BTreeSet;
+
 use model::container::path::{IndexPath, PathEnd, Segment};
 use model::container::{ContainerDefinition, IndexingMode, IndexingPolicy, SYSTEM_PROPERTIES};
 
 use crate::composite::Composite;
 use crate::encode::{self, Scalar};
+use crate::full_text::FullText;
 use crate::path::Path;
 use crate::spatial::Spatial;
 
@@ -34,10 +37,11 @@ pub struct Policy {
     pub(crate) undefined: Vec<Vec<u8>>,
     composites: Vec<Composite>,
     spatials: Vec<Spatial>,
+    full_texts: Vec<FullText>,
 }
 
 impl Policy {
-    /// Compiles the policy of a container without computed properties.
+    /// Compiles the policy of a container without computed properties and without prose.
     pub fn compile(policy: &IndexingPolicy) -> Policy {
         Policy::compile_hiding(policy, &[])
     }
@@ -46,7 +50,19 @@ impl Policy {
     /// same name, which drop out of the index.
     pub fn of(definition: &ContainerDefinition) -> Policy {
         let names = definition.computed.iter().map(|property| property.name.as_str());
-        Policy::compile_hiding(&definition.indexing, &names.collect::<Vec<_>>())
+        let mut policy = Policy::compile_hiding(&definition.indexing, &names.collect::<Vec<_>>());
+        policy.full_texts = FullText::of(definition);
+        policy
+    }
+
+    /// Whether items have other terms under another definition.
+    pub fn differs(one: &ContainerDefinition, other: &ContainerDefinition) -> bool {
+        let names = |definition: &ContainerDefinition| -> BTreeSet<String> {
+            definition.computed.iter().map(|property| property.name.clone()).collect()
+        };
+        one.indexing != other.indexing
+            || names(one) != names(other)
+            || FullText::of(one) != FullText::of(other)
     }
 
     fn compile_hiding(policy: &IndexingPolicy, hidden: &[&str]) -> Policy {
@@ -59,7 +75,8 @@ impl Policy {
         let composites = policy.composite.iter().map(Composite::new).collect();
         let spatials = policy.spatial.iter().map(|index| &index.path);
         let spatials = spatials.filter(|path| !tree.is_hidden(path)).map(Spatial::new).collect();
-        Policy { mode: policy.mode, tree, undefined, composites, spatials }
+        let full_texts = Vec::new();
+        Policy { mode: policy.mode, tree, undefined, composites, spatials, full_texts }
     }
 
     /// Whether there is an index.
@@ -89,6 +106,11 @@ impl Policy {
 
     pub(crate) fn spatials(&self) -> &[Spatial] {
         &self.spatials
+    }
+
+    /// The full-text indexes, in the order of the policy.
+    pub fn full_texts(&self) -> &[FullText] {
+        &self.full_texts
     }
 
     /// `_ts` is indexed whatever the policy says, though not by the walk.

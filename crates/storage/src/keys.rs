@@ -17,6 +17,7 @@
 //! Term   {container}{partition} x {path}{value}{ordinal}
 //!        {container}{partition} y {composite}{values}{ordinal}
 //!        {container}{partition} g {path}{cell}{ordinal}        geometries
+//!        {container}{partition} w {path}{token}{ordinal}       words of texts
 //!        {container}{partition} t {expiry}{ordinal}            items with a ttl of their own
 //!        {container}{partition} u {number}{pk}{values}{ordinal}   unique keys
 //! Log    {container}{partition} f {lsn}{position} -> ordinal   newest version of live items
@@ -131,6 +132,11 @@ impl Place {
         self.with_ordinal(b'g', term, ordinal)
     }
 
+    /// Where a full-text term is.
+    pub fn text(&self, term: &[u8], ordinal: u64) -> Bytes {
+        self.with_ordinal(b'w', term, ordinal)
+    }
+
     /// Where the expiry of an item with a ttl of its own is.
     pub fn expiry(&self, at: u32, ordinal: u64) -> Bytes {
         self.with_ordinal(b't', &at.to_be_bytes(), ordinal)
@@ -186,6 +192,11 @@ impl Place {
         self.between(b'g', start, end)
     }
 
+    /// Full-text terms between `start` and `end`, both without an ordinal.
+    pub fn texts(&self, start: &[u8], end: &[u8]) -> Range {
+        self.between(b'w', start, end)
+    }
+
     fn between(&self, tag: u8, start: &[u8], end: &[u8]) -> Range {
         let bound = |term: &[u8]| {
             let mut key = self.tagged(tag, term.len());
@@ -195,8 +206,8 @@ impl Place {
         Range::new(bound(start), bound(end))
     }
 
-    /// All entries of one kind in `Space::Term` (`x`, `y`, `g`, `t`, `u`) or `Space::Log` (`f`,
-    /// `v`).
+    /// All entries of one kind in `Space::Term` (`x`, `y`, `g`, `w`, `t`, `u`) or `Space::Log`
+    /// (`f`, `v`).
     pub fn all(&self, tag: u8) -> Range {
         Range::prefix(self.tagged(tag, 0))
     }

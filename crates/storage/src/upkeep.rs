@@ -25,6 +25,8 @@ pub struct Derived {
     pub composites: Terms,
     /// A term per cell in which a geometry lies.
     pub spatials: Terms,
+    /// One term per token of each text with a full-text index.
+    pub texts: Terms,
     /// The values of each unique key. Missing, null and non-scalar all count as null. Long values
     /// end in a hash: whoever finds an equal key compares the items.
     pub uniques: Vec<Vec<u8>>,
@@ -38,6 +40,7 @@ impl Derived {
             terms: shape.policy.terms(root),
             composites: shape.policy.composite_terms(root),
             spatials: shape.policy.spatial_terms(root),
+            texts: shape.policy.text_terms(root),
             uniques: uniques
                 .map(|unique| shortened(exact_unique_values(&unique.paths, root)))
                 .collect(),
@@ -77,7 +80,7 @@ pub fn term_keys(
 ) -> Vec<Bytes> {
     let mut keys = Vec::with_capacity(derived.terms.len() + derived.uniques.len() + 4);
     if let Some(terms) = indexed_terms(shape, version.is_indexed, derived) {
-        let index = [terms, &derived.composites, &derived.spatials];
+        let index = [terms, &derived.composites, &derived.spatials, &derived.texts];
         push_terms(place, version, index, &mut keys);
     }
     if let Ttl::Seconds(seconds) = version.ttl {
@@ -100,8 +103,8 @@ pub fn possible_term_keys(
     let mut keys = term_keys(shape, place, key, version, derived);
     for policy in shape.retired.iter().filter(|p| version.is_indexed && p.is_consistent()) {
         let (terms, composites) = (policy.terms(root), policy.composite_terms(root));
-        let spatials = policy.spatial_terms(root);
-        push_terms(place, version, [&terms, &composites, &spatials], &mut keys);
+        let (spatials, texts) = (policy.spatial_terms(root), policy.text_terms(root));
+        push_terms(place, version, [&terms, &composites, &spatials, &texts], &mut keys);
     }
     sorted(keys)
 }
@@ -109,7 +112,7 @@ pub fn possible_term_keys(
 fn push_terms(
     place: &Place,
     version: Version,
-    [terms, composites, spatials]: [&Terms; 3],
+    [terms, composites, spatials, texts]: [&Terms; 4],
     keys: &mut Vec<Bytes>,
 ) {
     let ordinal = version.ordinal;
@@ -117,6 +120,7 @@ fn push_terms(
     keys.push(place.term(&index::ts_term(version.ts), ordinal));
     keys.extend(composites.iter().map(|term| place.composite(term, ordinal)));
     keys.extend(spatials.iter().map(|term| place.spatial(term, ordinal)));
+    keys.extend(texts.iter().map(|term| place.text(term, ordinal)));
 }
 
 fn sorted(mut keys: Vec<Bytes>) -> Vec<Bytes> {

@@ -161,7 +161,7 @@ impl Check<'_> {
         let place = *self.place();
         if self.shape.retired.is_empty() {
             let mut stored = 0;
-            for tag in [b'x', b'y', b'g', b't', b'u'] {
+            for tag in [b'x', b'y', b'g', b'w', b't', b'u'] {
                 stored += self.count(Space::Term, &place.all(tag))?;
             }
             self.compare("index terms", terms, stored);

@@ -170,7 +170,7 @@ impl Catalog {
         let new = Arc::new(parse(body)?);
         ContainerDefinition::check_replacement(&old, &new)
             .map_err(|error| Error::Invalid(error.to_string()))?;
-        let is_reindexed = has_other_index(&old, &new);
+        let is_reindexed = index::Policy::differs(&old, &new);
         if is_reindexed {
             entry.retired.push(old.to_json());
         }
@@ -320,14 +320,6 @@ fn encode(entry: &ContainerEntry) -> Value {
         "retired": entry.retired,
         "body": &*entry.resource.body,
     })
-}
-
-/// Whether the same items have other terms: computed properties hide stored ones from the index.
-fn has_other_index(old: &ContainerDefinition, new: &ContainerDefinition) -> bool {
-    let hidden = |definition: &ContainerDefinition| -> Vec<String> {
-        definition.computed.iter().map(|computed| computed.name.to_string()).collect()
-    };
-    old.indexing != new.indexing || hidden(old) != hidden(new)
 }
 
 /// The indexing policies of earlier definitions.
