@@ -297,6 +297,22 @@ fn computed_properties() {
 }
 
 #[test]
+fn of_equal_rows_the_first_comes_out() {
+    check("SELECT DISTINCT VALUE c.kind FROM c ORDER BY c.n", r#""b" "c" "a""#);
+    check("SELECT DISTINCT VALUE c.kind FROM c ORDER BY c.n DESC", r#""a" "b" "c""#);
+    check(
+        "SELECT DISTINCT c.kind FROM c ORDER BY c.low",
+        r#"{"kind":"a"} {"kind":"b"} {"kind":"c"}"#,
+    );
+    check("SELECT DISTINCT VALUE c.kind FROM c ORDER BY c.kind DESC", r#""c" "b" "a""#);
+    check("SELECT DISTINCT TOP 1 VALUE c.kind FROM c ORDER BY c.n DESC", r#""a""#);
+    check(
+        "SELECT DISTINCT VALUE {k: c.kind} FROM c ORDER BY c.kind",
+        r#"{"k":"a"} {"k":"b"} {"k":"c"}"#,
+    );
+}
+
+#[test]
 fn star_has_no_computed_properties() {
     let row = &rows("SELECT * FROM c WHERE c.id = '3'", 1, 1).unwrap()[0];
     assert!(row.contains(r#""low":"stored""#) && !row.contains("alias"), "{row}");

@@ -34,7 +34,7 @@ pub struct BoundQuery {
     pub(crate) reads_items: bool,
     /// The ORDER BY keys.
     pub(crate) order: Vec<(Path, Direction)>,
-    /// An order that is none of paths; `order` is empty then.
+    /// An order that is none of paths, or one that must see all rows; it wins over `order`.
     pub(crate) ranking: Option<Ranking>,
     pub(crate) window: Window,
     /// For each slot of the main block its path from the item, if it has one.
@@ -156,7 +156,7 @@ struct Binder<'p> {
     stage_paths: Vec<Option<Path>>,
 }
 
-/// An ORDER BY clause: one of the two is empty.
+/// An ORDER BY clause. A ranking wins over paths.
 #[derive(Default)]
 struct Order {
     paths: Vec<(Path, Direction)>,
@@ -254,15 +254,15 @@ impl<'p> Binder<'p> {
             Some(OrderBy::Rank(items)) => Order::ranked(self.rank(query, items)?),
             _ => match self.nearest(items)? {
                 Some(ranking) => Order::ranked(ranking),
-                None => self.order_by_values(items)?,
+                None => self.order_by_values(items, !is_distinct_in_order(query, items))?,
             },
         };
         Ok(if block.grouping.is_some() { Order::default() } else { order })
     }
 
     /// By paths if all keys are paths of the item. Computed properties and rows of an inner query
-    /// are sorted as they come out.
-    fn order_by_values(&mut self, items: &[OrderItem]) -> Result<Order, Error> {
+    /// are sorted as they come out, and so are rows of which only the first of equals comes out.
+    fn order_by_values(&mut self, items: &[OrderItem], needs_all: bool) -> Result<Order, Error> {
         let mut keys = Vec::with_capacity(items.len());
         let mut paths = Vec::with_capacity(items.len());
         for item in items {
@@ -279,11 +279,8 @@ impl<'p> Binder<'p> {
             keys.push((key, direction(item)));
         }
         let is_of_paths = paths.len() == keys.len();
-        Ok(if is_of_paths {
-            Order { paths, ranking: None }
-        } else {
-            Order::ranked(Ranking::Values(keys))
-        })
+        let ranking = (needs_all || !is_of_paths).then_some(Ranking::Values(keys));
+        Ok(Order { paths: if is_of_paths { paths } else { Vec::new() }, ranking })
     }
 }
 
@@ -291,6 +288,26 @@ impl Order {
     fn ranked(ranking: Ranking) -> Order {
         Order { paths: Vec::new(), ranking: Some(ranking) }
     }
+}
+
+/// Whether equal rows are neighbors in the order: rows may repeat, or each has its keys in it.
+fn is_distinct_in_order(query: &sql::Query, items: &[OrderItem]) -> bool {
+    let rows: Vec<&Scalar> = match &query.select.selection {
+        _ if !query.select.distinct => return true,
+        Selection::Star => return true,
+        Selection::Value { expression, .. } => vec![expression],
+        Selection::List(items) => items.iter().map(|item| &item.expression).collect(),
+    };
+    items.iter().all(|item| rows.iter().any(|row| is_part(&item.expression, row)))
+}
+
+/// Whether a path leads into a value, or is it.
+fn is_part(path: &Scalar, value: &Scalar) -> bool {
+    path == value
+        || match &path.kind {
+            sql::ScalarKind::Property { object, .. } => is_part(object, value),
+            _ => false,
+        }
 }
 
 fn not_a_path(expression: &Scalar) -> Error {
