@@ -211,6 +211,13 @@ impl Source for ContainerSource<'_> {
             && self.shape.retired.iter().all(|p| p.is_spatial(&path))
     }
 
+    fn is_full_text(&self, path: &Path) -> bool {
+        let has = |policy: &index::Policy| {
+            policy.full_texts().iter().any(|text| path.is_names(text.path()))
+        };
+        has(&self.shape.policy) && self.shape.retired.iter().all(has)
+    }
+
     fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
         let shape = &self.shape;
         let is_current = |composite: &&index::Composite| {
@@ -454,6 +461,26 @@ impl ContainerSource<'_> {
                 let (is_seek, is_narrow) = (false, false);
                 let (ranges, composite) = (vec![range], Some(composite));
                 Some(Terms { ranges, front, composite, is_seek, is_narrow, is_exact, prefix })
+            }
+            Span::Word { path, stem } => {
+                let path = index_path(path);
+                let found = index::full_text_range(&path, stem);
+                let range = match self.locality() {
+                    Some((from, to)) if found.exact => {
+                        Range::new(place.text(&found.start, from), place.text(&found.start, to))
+                    }
+                    _ => place.texts(&found.start, &found.end),
+                };
+                let prefix = place.texts(&path.to_bytes(), &[]).start;
+                Some(Terms {
+                    ranges: vec![range],
+                    front: prefix.len(),
+                    composite: None,
+                    is_seek: true,
+                    is_narrow: found.exact && self.fixed.is_some(),
+                    is_exact: false,
+                    prefix,
+                })
             }
             Span::Near { path, geometry, meters } => {
                 // Nothing is near what is no geometry.

@@ -64,6 +64,9 @@ pub trait Source {
     /// Whether spans near a geometry at this path can be read now.
     fn is_spatial(&self, path: &Path) -> bool;
 
+    /// Whether spans of words at this path can be read now.
+    fn is_full_text(&self, path: &Path) -> bool;
+
     /// The composite indexes that can be read now.
     fn composites(&self) -> Vec<Vec<(Path, Direction)>>;
 
@@ -165,6 +168,13 @@ pub enum Span {
         /// How far away they may be; 0 if they are to share a point.
         meters: f64,
     },
+    /// Items with a text at `path` that has a word.
+    Word {
+        /// Where the text is.
+        path: Path,
+        /// The stem of the word.
+        stem: String,
+    },
 }
 
 impl Span {
@@ -174,7 +184,7 @@ impl Span {
             Span::Path { path, bounds } => {
                 bounds.single().is_none() && path.segments().contains(&Segment::Elements)
             }
-            Span::Composite { .. } => false,
+            Span::Composite { .. } | Span::Word { .. } => false,
             Span::Near { .. } => true,
         }
     }
@@ -185,6 +195,7 @@ impl Span {
             Span::Path { bounds, .. } => bounds.single().is_some(),
             Span::Composite { keys, equal, .. } => keys.len() == equal.len(),
             Span::Near { .. } => false,
+            Span::Word { .. } => true,
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct VecSource {
     pub excluded: Vec<Path>,
     /// The composite indexes.
     pub composites: Vec<Vec<(Path, Direction)>>,
+    /// Paths of English prose whose words are indexed.
+    pub full_text: Vec<Path>,
     /// What [`Source::fixed_key`] answers.
     pub fixed_key: Option<Vec<Value>>,
     /// What [`Source::sizes`] says of itself.
@@ -60,6 +62,7 @@ impl VecSource {
             is_indexed: true,
             excluded: Vec::new(),
             composites: Vec::new(),
+            full_text: Vec::new(),
             fixed_key: None,
             is_exact: true,
             string_bytes_max: 64,
@@ -89,6 +92,16 @@ impl VecSource {
             }
             Span::Composite { keys, equal, bounds } => {
                 items.filter_map(|item| self.composite(item, keys, equal, bounds)).collect()
+            }
+            Span::Word { path, stem } => {
+                let has = |item: &&Item| {
+                    let text = path.value(item.root());
+                    let words =
+                        text::tokens(text::Language::default(), text.as_str().unwrap_or(""));
+                    words.iter().any(|word| word.stem == *stem)
+                };
+                let entry = |item: &Item| Position::exact(Bytes::new(), item.ordinal());
+                items.filter(has).map(entry).collect()
             }
             // Everything may be near; twice, to show that it does not matter.
             Span::Near { path, .. } => {
@@ -231,6 +244,10 @@ impl Source for VecSource {
 
     fn is_spatial(&self, _: &Path) -> bool {
         self.is_indexed
+    }
+
+    fn is_full_text(&self, path: &Path) -> bool {
+        self.is_indexed && self.full_text.contains(path)
     }
 
     fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
@@ -524,5 +541,39 @@ impl Generator {
             9 => format!("IS_DEFINED({path})"),
             _ => format!("{path} LIKE \"{}%\"", self.pick(&["x", "p", "i1"])),
         }
+    }
+}
+
+/// Properties that the engine adds; cases do not list them.
+const SYSTEM: [&str; 5] = ["_rid", "_ts", "_etag", "_self", "_attachments"];
+
+/// Whether rows are those a conformance case expects: numbers within a relative 1e-12, properties
+/// in any order, those of the system aside; rows in any order unless `is_ordered`.
+pub fn same_rows(actual: &[Value], expect: &[Value], is_ordered: bool) -> bool {
+    if is_ordered {
+        let mut pairs = actual.iter().zip(expect);
+        return actual.len() == expect.len() && pairs.all(|(a, b)| same_value(a, b));
+    }
+    let mut left: Vec<&Value> = actual.iter().collect();
+    let all_found = expect.iter().all(|row| {
+        let found = left.iter().position(|other| same_value(other, row));
+        found.map(|at| left.swap_remove(at)).is_some()
+    });
+    all_found && left.is_empty()
+}
+
+fn same_value(actual: &Value, expect: &Value) -> bool {
+    match (actual, expect) {
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| same_value(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let own = a.iter().filter(|(name, _)| !SYSTEM.contains(name)).count();
+            own == b.iter().count() && b.iter().all(|(name, value)| same_value(a.get(name), value))
+        }
+        (a, b) => a.deep_eq(b),
     }
 }

@@ -8,15 +8,13 @@ use std::collections::BTreeSet;
 use base::Ctx;
 use item::Value;
 use query::VectorPath;
-use query::testing::{VecSource, item};
+use query::testing::{VecSource, item, same_rows};
 use query::{Direction, Error, FullTextPath, Metric, PageLimits, Parameters, Path, Schema};
 use serde_json::Value as Json;
 
 const CASES: &str = include_str!("data/query-cases.jsonl");
 const DATASETS: &str = include_str!("data/query-datasets.json");
 const NOT_YET: &str = include_str!("data/not-yet.txt");
-
-const SYSTEM: [&str; 5] = ["_rid", "_ts", "_etag", "_self", "_attachments"];
 
 fn source(case: &Json, datasets: &Json, partitions: usize) -> VecSource {
     let set = case["dataset"].as_str().map(|name| &datasets[name]);
@@ -77,7 +75,7 @@ fn run(
     schema: &Schema,
     source: &VecSource,
     rows_max: usize,
-) -> Result<Vec<Json>, Error> {
+) -> Result<Vec<Value>, Error> {
     let query = sql::parse(case["query"].as_str().expect("a query"))?;
     let bound = query::bind_with(&query, &parameters(case), schema)?;
     let plan = query::plan(bound, &[vec!["id".to_owned()]], source, None)?;
@@ -87,40 +85,10 @@ fn run(
     loop {
         let page = query::execute(&ctx, &plan, source, state.as_ref(), limits)?;
         assert!(page.rows.len() <= rows_max);
-        rows.extend(page.rows.iter().map(|row| serde_json::from_slice(row).expect("JSON")));
+        rows.extend(page.rows.iter().map(|row| Value::parse(row).expect("JSON")));
         let Some(next) = page.state else { return Ok(rows) };
         state = Some(query::State::decode(&next.encode())?);
     }
-}
-
-fn equal(actual: &Json, expect: &Json) -> bool {
-    match (actual, expect) {
-        (Json::Number(a), Json::Number(b)) => {
-            let (a, b) = (a.as_f64().expect("a number"), b.as_f64().expect("a number"));
-            a == b || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
-        }
-        (Json::Array(a), Json::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
-        (Json::Object(a), Json::Object(b)) => {
-            let own = |(name, _): &(&String, &Json)| !SYSTEM.contains(&name.as_str());
-            a.iter().filter(own).count() == b.len()
-                && b.iter().all(|(name, value)| a.get(name).is_some_and(|a| equal(a, value)))
-        }
-        (a, b) => a == b,
-    }
-}
-
-fn same_rows(actual: &[Json], expect: &[Json], ordered: bool) -> bool {
-    if ordered {
-        return actual.len() == expect.len() && actual.iter().zip(expect).all(|(a, b)| equal(a, b));
-    }
-    let mut left: Vec<&Json> = actual.iter().collect();
-    let all_found = expect.iter().all(|row| {
-        let found = left.iter().position(|other| equal(other, row));
-        found.map(|at| left.swap_remove(at)).is_some()
-    });
-    all_found && left.is_empty()
 }
 
 /// `Ok(true)` if the case passes, `Ok(false)` if it is not supported yet.
@@ -135,14 +103,16 @@ fn check(
         Err(Error::Unsupported { .. }) => Ok(false),
         Err(_) if is_error => Ok(true),
         Err(error) => Err(format!("failed: {error}")),
-        Ok(rows) if is_error => Err(format!("should have failed, gave {}", Json::from(rows))),
+        Ok(rows) if is_error => {
+            Err(format!("should have failed, gave {}", Value::array(rows).to_json()))
+        }
         Ok(rows) => {
-            let expect = case["expect"].as_array().expect("rows");
-            let ordered = case["ordered"].as_bool() == Some(true);
-            match same_rows(&rows, expect, ordered) {
+            let expect = Value::parse(case["expect"].to_string().as_bytes()).expect("JSON");
+            let is_ordered = case["ordered"].as_bool() == Some(true);
+            match same_rows(&rows, expect.as_array().expect("rows"), is_ordered) {
                 true => Ok(true),
                 false => {
-                    let (rows, expect) = (Json::from(rows), &case["expect"]);
+                    let (rows, expect) = (Value::array(rows).to_json(), &case["expect"]);
                     Err(format!("gave {rows}\n   not {expect}"))
                 }
             }

@@ -155,7 +155,7 @@ impl<'a> EntryWalk<'a> {
         !path.segments().contains(&Segment::Elements)
             && self.spans.iter().all(|span| match span {
                 Span::Path { path: other, bounds } => other == path && bounds.single().is_some(),
-                Span::Composite { .. } | Span::Near { .. } => false,
+                Span::Composite { .. } | Span::Near { .. } | Span::Word { .. } => false,
             })
     }
 
@@ -174,7 +174,7 @@ impl Span {
             Span::Path { path, bounds } => {
                 path.values(root).iter().any(|node| bounds.contains(&node.to_value()))
             }
-            Span::Composite { .. } | Span::Near { .. } => true,
+            Span::Composite { .. } | Span::Near { .. } | Span::Word { .. } => true,
         }
     }
 }

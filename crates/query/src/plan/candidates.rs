@@ -5,10 +5,12 @@
 
 use item::Value;
 use sql::BinaryOp;
+use text::Phrase;
 
 use super::{Access, Constraint, FIXED_BYTES_MAX, Planner};
 use crate::constraints::{Allowed, conjuncts, constraint};
 use crate::expr::Expr;
+use crate::full_text::Terms;
 use crate::{Bound, Bounds, Path, Segment, Span};
 
 /// Most keys of one candidate that are looked up one by one.
@@ -34,7 +36,10 @@ impl Candidate {
     /// Reads its entries.
     pub fn access(&self) -> Access {
         let spans = self.spans.clone();
-        match spans.iter().any(Span::is_manifold) {
+        // Which of several words an item has first is not for the index to say.
+        let is_word = |span: &Span| matches!(span, Span::Word { .. });
+        let are_words = spans.len() > 1 && spans.iter().any(is_word);
+        match are_words || spans.iter().any(Span::is_manifold) {
             true => Access::Set { spans },
             false => Access::Entries { spans, also: Vec::new() },
         }
@@ -53,6 +58,7 @@ impl Planner<'_> {
         let Some(filter) = &self.query.block.filter else { return Vec::new() };
         let mut found: Vec<Candidate> = Vec::new();
         for conjunct in conjuncts(filter) {
+            found.extend(self.words(conjunct));
             let Some(candidate) = self.candidate(conjunct) else { continue };
             if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
                 found.push(candidate);
@@ -93,7 +99,8 @@ impl Planner<'_> {
             Span::Composite { equal, bounds, .. } if !equal.is_empty() => {
                 equal.len() + usize::from(*bounds != Bounds::ALL)
             }
-            Span::Composite { .. } | Span::Path { .. } | Span::Near { .. } => 0,
+            Span::Composite { .. } | Span::Path { .. } => 0,
+            Span::Near { .. } | Span::Word { .. } => 0,
         };
         let usable = spans.filter(|span| served(span) > 1 && self.is_scoped(span));
         let best = usable.max_by_key(served)?;
@@ -131,6 +138,26 @@ impl Planner<'_> {
         let spans = spans(&constraint)?;
         let is_indexed = self.source.is_indexed(&constraint.path);
         is_indexed.then_some(Candidate { spans, is_exact: constraint.is_exact })
+    }
+
+    /// Words that a text must have: each of them is a candidate, or one of them if one will do.
+    fn words(&self, conjunct: &Expr) -> Vec<Candidate> {
+        let Expr::TextMatch(found) = conjunct else { return Vec::new() };
+        let Terms::Constant(phrases) = &found.terms else { return Vec::new() };
+        let path = found.text.path(&self.query.slot_paths);
+        let Some(path) = path.filter(|path| self.source.is_full_text(path)) else {
+            return Vec::new();
+        };
+        let real = phrases.iter().filter(|phrase| !phrase.is_empty());
+        let word = |stem: &str| Span::Word { path: path.clone(), stem: stem.to_owned() };
+        let candidate = |spans| Candidate { spans, is_exact: false };
+        if found.wants_all {
+            let stems = real.filter_map(Phrase::exact_stems).flatten();
+            return stems.map(|stem| candidate(vec![word(stem)])).collect();
+        }
+        let firsts = real.map(|phrase| phrase.exact_stems()?.next().map(word));
+        let spans = firsts.collect::<Option<Vec<Span>>>().filter(|spans| !spans.is_empty());
+        spans.map(candidate).into_iter().collect()
     }
 
     /// A geometry of the item that is to be near a constant one.
@@ -291,6 +318,6 @@ pub(super) fn is_single(candidate: &Candidate) -> bool {
                 || !path.segments().contains(&Segment::Elements)
         }
         Span::Composite { .. } => true,
-        Span::Near { .. } => false,
+        Span::Near { .. } | Span::Word { .. } => false,
     })
 }

@@ -133,6 +133,7 @@ impl Display for Span {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Span::Path { path, bounds } => write!(f, "{path}{bounds}"),
+            Span::Word { path, stem } => write!(f, "{path} has {stem:?}"),
             Span::Near { path, meters, .. } if *meters == 0.0 => {
                 write!(f, "{path} meets a geometry")
             }
