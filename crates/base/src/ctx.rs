@@ -20,6 +20,14 @@ impl Deadline {
         Deadline(None)
     }
 
+    /// The earlier of two.
+    pub fn min(self, other: Deadline) -> Deadline {
+        match (self.0, other.0) {
+            (Some(own), Some(other)) => Deadline(Some(own.min(other))),
+            (own, other) => Deadline(own.or(other)),
+        }
+    }
+
     /// Whether the time is over.
     pub fn is_over(self) -> bool {
         self.0.is_some_and(|at| Instant::now() >= at)

@@ -33,19 +33,22 @@ impl Set {
 
     /// The container.
     pub fn definition(self) -> Value {
-        let (path, composite) = match self {
-            Set::Blog => ("/postId", Some(["/type", "/creationDate"])),
-            Set::Activity => ("/userId", None),
-            Set::Sorted => ("/userId", Some(["/userId", "/creationDate"])),
+        let (path, composites): (_, &[[&str; 2]]) = match self {
+            Set::Blog => ("/postId", &[["/type", "/creationDate"], ["/userId", "/type"]]),
+            Set::Activity => ("/userId", &[]),
+            Set::Sorted => ("/userId", &[["/userId", "/creationDate"]]),
         };
         let key = json!({"paths": [path], "kind": "Hash", "version": 2});
         let mut definition = json!({"id": self.name(), "partitionKey": key});
-        if let Some(paths) = composite {
-            let index = paths.map(|path| json!({"path": path, "order": "ascending"}));
+        if !composites.is_empty() {
+            let index = |paths: &[&str; 2]| {
+                json!(paths.map(|path| json!({"path": path, "order": "ascending"})))
+            };
+            let indexes: Vec<Value> = composites.iter().map(index).collect();
             definition["indexingPolicy"] = json!({
                 "indexingMode": "consistent", "automatic": true,
                 "includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/\"_etag\"/?"}],
-                "compositeIndexes": [index],
+                "compositeIndexes": indexes,
             });
         }
         definition

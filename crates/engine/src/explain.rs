@@ -3,7 +3,6 @@
 use base::{Ctx, MeterReading};
 
 use crate::ops::{QueryText, Scope};
-use crate::query::bind;
 use crate::{Container, Engine, Result};
 
 /// The plan of a query.
@@ -24,7 +23,7 @@ impl Engine {
         scope: &Scope,
         query: &QueryText,
     ) -> Result<Explanation> {
-        let bound = bind(container, query)?;
+        let bound = self.bind(container, query)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         let plan = query::plan(bound, &key_paths, &source, None)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })

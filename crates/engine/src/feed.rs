@@ -62,6 +62,7 @@ impl Engine {
             partition: u32::from(partition),
             lsn: view.position(container.layout.partitions[usize::from(partition)].log),
             meter: ctx.meter().read(),
+            is_cut_by_time: false,
             index_use: None,
         })
     }

@@ -19,6 +19,7 @@ mod feed;
 mod items;
 mod lock;
 pub mod ops;
+mod parsed;
 mod pending;
 mod query;
 mod schema;
@@ -94,6 +95,7 @@ pub(crate) struct Core {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) random: Arc<Random>,
     pub(crate) seal_key: [u8; 32],
+    pub(crate) parsed: parsed::Parsed,
     pub(crate) logical_partition_bytes_max: u64,
 }
 
@@ -107,6 +109,7 @@ impl Engine {
             catalog: Catalog::open(store.clone(), was_clean)?,
             cache: Arc::new(ItemCache::new(cache_bytes)),
             locks: Locks::new(),
+            parsed: parsed::Parsed::default(),
             clock: options.clock,
             random: options.random,
             logical_partition_bytes_max: options.logical_partition_bytes_max,

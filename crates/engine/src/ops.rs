@@ -172,6 +172,8 @@ pub struct FeedPage {
     pub lsn: u64,
     /// The work done.
     pub meter: base::MeterReading,
+    /// It ends here because time was over.
+    pub is_cut_by_time: bool,
     /// What a query does with indexes, if that was asked for.
     pub index_use: Option<IndexUse>,
 }

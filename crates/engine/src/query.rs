@@ -55,13 +55,6 @@ pub(crate) fn matches(ctx: &Ctx, condition: &Condition, root: Node<'_>) -> Resul
     Ok(query::matches(ctx, condition, root, &Parameters::new())?)
 }
 
-/// Reads a query over a container.
-pub(crate) fn bind(container: &Container, query: &QueryText) -> Result<BoundQuery> {
-    let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-    let schema = schema(&container.definition());
-    Ok(query::bind_with(&parsed, &parameters(query), &schema)?)
-}
-
 fn parameters(query: &QueryText) -> Parameters {
     let mut parameters = Parameters::new();
     for (name, value) in &query.parameters {
@@ -80,7 +73,7 @@ impl Engine {
         query: &QueryText,
         page: &PageRequest,
     ) -> Result<FeedPage> {
-        let bound = bind(container, query)?;
+        let bound = self.bind(container, query)?;
         check_scan(container, &bound, page)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
@@ -98,6 +91,7 @@ impl Engine {
         };
         let found = query::execute(ctx, &plan, &source, state.as_ref(), limits)?;
         ctx.meter().items_returned(found.rows.len() as u64);
+        let is_cut_by_time = found.end == query::PageEnd::Deadline;
         let continuation =
             found.state.map(|state| self.core.seal(Purpose::Query, container, &state.encode()));
         let partition = source.selection.partitions.first().copied().unwrap_or(0);
@@ -110,8 +104,16 @@ impl Engine {
             partition: u32::from(partition),
             lsn: source.view.position(container.layout.partitions[usize::from(partition)].log),
             meter,
+            is_cut_by_time,
             index_use: page.wants_index_use.then(|| plan.index_use(&source)),
         })
+    }
+
+    /// Reads a query over a container.
+    pub(crate) fn bind(&self, container: &Container, query: &QueryText) -> Result<BoundQuery> {
+        let parsed = self.core.parsed.get(&query.text).map_err(query::Error::from)?;
+        let schema = schema(&container.definition());
+        Ok(query::bind_with(&parsed, &parameters(query), &schema)?)
     }
 
     /// What a query reads from, and the partition key paths of its container.

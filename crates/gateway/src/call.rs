@@ -1,6 +1,8 @@
 //! One request on its way to the engine, and the ways to get there.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Ctx, Deadline};
 use engine::{Container, Engine, PartitionGuard};
@@ -15,6 +17,9 @@ use crate::headers;
 use crate::labels::Labels;
 use crate::path::Path;
 use crate::routes::Action;
+
+/// How long work may take where it keeps other requests waiting.
+const QUICK: Duration = Duration::from_millis(1);
 
 /// A request that is known to be allowed, without its body.
 #[derive(Clone, Copy)]
@@ -99,6 +104,22 @@ impl<'a> Call<'a> {
         });
         let result = task.await.map_err(|error| engine::Error::Fault(error.to_string()))?;
         Ok(result?)
+    }
+
+    /// Runs something that is mostly over at once right here, for it is not worth a change of
+    /// threads; if it is not done after [`QUICK`], it starts again on the pool.
+    pub async fn quickly<T: Send + 'static>(
+        &self,
+        work: impl Fn(&Arc<Engine>, &Ctx) -> engine::Result<T> + Send + 'static,
+        is_done: impl FnOnce(&T) -> bool,
+    ) -> Result<T> {
+        let ctx = self.engine().ctx(self.deadline.min(Deadline::after(QUICK)));
+        let attempt = catch_unwind(AssertUnwindSafe(|| work(self.engine(), &ctx)));
+        match attempt.unwrap_or(Err(engine::Error::Fault("the query panicked".to_owned()))) {
+            Ok(result) if is_done(&result) => Ok(result),
+            Ok(_) | Err(engine::Error::Timeout) => self.blocking(work).await,
+            Err(error) => Err(error.into()),
+        }
     }
 
     async fn until_deadline<T>(&self, work: impl Future<Output = T>) -> Option<T> {

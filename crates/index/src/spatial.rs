@@ -45,8 +45,8 @@ const LEVELS: u32 = 30;
 /// than its distance in meters by this.
 const RADIUS_MIN: f64 = 6_335_439.0;
 
-/// What counts as the same place is closer than this, in meters.
-const MARGIN: f64 = 0.001;
+/// More than what functions take for the same place, in meters.
+const MARGIN: f64 = 1.0;
 
 /// A path whose geometries are indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]

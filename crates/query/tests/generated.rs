@@ -73,7 +73,8 @@ fn is_in_order(query: &GeneratedQuery, rows: &[String]) -> bool {
                 Value::Array(_) | Value::Object(_) if !is_single => Value::Undefined,
                 Value::Array(_) => Value::array(Vec::new()),
                 Value::Object(_) => Value::parse(b"{}").unwrap(),
-                other => other.clone(),
+                Value::Undefined | Value::Null => value.clone(),
+                Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
             };
             let order = rank(a.get(name)).compare(&rank(b.get(name)));
             let order = if *direction == Direction::Descending { order.reverse() } else { order };

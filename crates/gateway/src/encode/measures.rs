@@ -112,6 +112,7 @@ mod tests {
             partition: 0,
             lsn: 1,
             meter: MeterReading { items_read: 2, bytes_read: 300, ..MeterReading::default() },
+            is_cut_by_time: false,
             index_use: Some(IndexUse {
                 used: vec![IndexMention {
                     filter: "/v = 1".to_owned(),

@@ -33,7 +33,10 @@ pub async fn query(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let source = container.clone();
     let started = Instant::now();
     let page = call
-        .blocking(move |engine, ctx| engine.query_items(ctx, &source, &scope, &query, &page))
+        .quickly(
+            move |engine, ctx| engine.query_items(ctx, &source, &scope, &query, &page),
+            |page| !page.is_cut_by_time,
+        )
         .await
         .map_err(|failure| failure.within(&container, 0))?;
     let reply = encode::items(&container, &page);

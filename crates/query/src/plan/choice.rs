@@ -22,10 +22,8 @@ const SMALL_PARTITION: u64 = 64;
 
 /// Whether entries of a composite index are read, unordered.
 fn is_composite(access: &Access) -> bool {
-    match access {
-        Access::Entries { spans, .. } => matches!(&spans[..], [Span::Composite { .. }]),
-        _ => false,
-    }
+    let Access::Entries { spans, .. } = access else { return false };
+    matches!(&spans[..], [Span::Composite { .. }])
 }
 
 impl Planner<'_> {
@@ -41,10 +39,10 @@ impl Planner<'_> {
         if let Some(at) = alternatives.iter().position(|a| matches!(a, Access::Keys { .. })) {
             return Ok(at);
         }
-        match &alternatives[0] {
-            Access::Ordered { span, .. } => self.sorted(span, candidates, alternatives),
-            _ => self.unsorted(candidates, alternatives),
+        if let Access::Ordered { span, .. } = &alternatives[0] {
+            return self.sorted(span, candidates, alternatives);
         }
+        self.unsorted(candidates, alternatives)
     }
 
     fn unsorted(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {

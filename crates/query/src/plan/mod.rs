@@ -90,14 +90,15 @@ impl Access {
     /// Names the access in continuations. Ranges of one order share a name: a place in the order
     /// means the same in all of them.
     pub fn fingerprint(&self) -> u32 {
-        let text = match self {
-            Access::Ordered { span: Span::Path { path, .. }, direction, .. } => {
-                format!("{path}{direction}")
-            }
-            Access::Ordered { span: Span::Composite { keys, equal, .. }, direction, .. } => {
-                format!("{keys:?}{}{direction}", equal.len())
-            }
-            other => other.to_string(),
+        let text = if let Access::Ordered { span: Span::Path { path, .. }, direction, .. } = self {
+            format!("{path}{direction}")
+        } else if let Access::Ordered {
+            span: Span::Composite { keys, equal, .. }, direction, ..
+        } = self
+        {
+            format!("{keys:?}{}{direction}", equal.len())
+        } else {
+            self.to_string()
         };
         hash(text.as_bytes()) as u32
     }
