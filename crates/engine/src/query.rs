@@ -197,9 +197,10 @@ fn check_scan(container: &Container, query: &BoundQuery, page: &PageRequest) -> 
     ))
 }
 
-/// What a plan needs that a client does not offer. A client that says nothing offers everything.
+/// What a plan needs that a client does not offer. A client that says nothing offers everything
+/// that a client can do.
 fn missing_features(info: &PlanInfo, features: Option<&str>) -> Vec<&'static str> {
-    let Some(features) = features else { return Vec::new() };
+    let Some(features) = features else { return info.unmergeable.into_iter().collect() };
     let offered: Vec<&str> = features.split(',').map(str::trim).collect();
     info.features().into_iter().filter(|feature| !offered.contains(feature)).collect()
 }

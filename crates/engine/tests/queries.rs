@@ -285,6 +285,9 @@ fn a_plan_asks_no_more_than_the_client_offers() {
     let c = load(&db, 70_000, json!({}));
     let refused = plan(&c, count, "OrderBy,Top");
     assert!(matches!(refused, Err(Error::Invalid(m)) if m.contains("Aggregate")));
+    let ranked = text("SELECT * FROM c ORDER BY RANK FullTextScore(c.s, 'v1')");
+    let refused = db.engine.query_plan(&c, &ranked, None);
+    assert!(matches!(refused, Err(Error::Invalid(_))), "no client can merge ranks");
     let pinned = plan(&c, "SELECT * FROM c WHERE c.pk = 3", "").unwrap();
     let range = &pinned["queryRanges"][0];
     assert_eq!((&range["min"], &range["isMaxInclusive"]), (&range["max"], &json!(true)));
