@@ -34,7 +34,10 @@ impl Set {
     /// The container.
     pub fn definition(self) -> Value {
         let (path, composites): (_, &[[&str; 2]]) = match self {
-            Set::Blog => ("/postId", &[["/type", "/creationDate"], ["/userId", "/type"]]),
+            Set::Blog => (
+                "/postId",
+                &[["/type", "/creationDate"], ["/userId", "/type"], ["/language", "/category"]],
+            ),
             Set::Activity => ("/userId", &[]),
             Set::Sorted => ("/userId", &[["/userId", "/creationDate"]]),
         };
@@ -62,7 +65,7 @@ impl Set {
                 "btree (pk, (doc->>'type'))",
                 "btree ((doc->>'userId'), (doc->>'type'))",
                 "btree ((doc->>'type'), (doc->>'creationDate'))",
-                "btree ((doc->>'language'))",
+                "btree ((doc->>'language'), (doc->>'category'))",
             ],
             Set::Activity => &["btree ((doc->>'creationDate'))"],
             Set::Sorted => &["btree (pk, (doc->>'creationDate'))"],

@@ -343,6 +343,7 @@ fn generated_queries_agree_everywhere() {
         [{"path": "/a", "order": "descending"}, {"path": "/id", "order": "ascending"}],
         [{"path": "/b", "order": "ascending"}, {"path": "/a", "order": "ascending"},
          {"path": "/id", "order": "ascending"}],
+        [{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "ascending"}],
     ]);
     let definition = |id: &str, included: &[&str], excluded: &[&str]| {
         let paths = |paths: &[&str]| -> Vec<serde_json::Value> {

@@ -104,6 +104,11 @@ impl Accumulator {
         }
     }
 
+    /// Takes as many inputs of which nothing but the number matters.
+    pub fn add_count(&mut self, inputs: u64) {
+        self.count += inputs;
+    }
+
     fn compare(&mut self, value: Value) {
         let order = value.compare(&self.extreme);
         let is_better = if self.kind == AggregateKind::Min { order.is_lt() } else { order.is_gt() };

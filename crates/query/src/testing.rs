@@ -376,6 +376,7 @@ pub fn generated_composites() -> Vec<Vec<(Path, Direction)>> {
         index(&[("a", up), ("id", up)]),
         index(&[("a", down), ("id", up)]),
         index(&[("b", up), ("a", up), ("id", up)]),
+        index(&[("a", up), ("b", up)]),
     ]
 }
 
@@ -458,6 +459,15 @@ impl Generator {
     }
 
     fn grouped(&self) -> GeneratedQuery {
+        if self.below(3) == 0 {
+            let (key, filter) = match self.below(3) {
+                0 => ("c.a, c.id", String::new()),
+                1 => ("c.id", format!(" WHERE c.a = {}", self.value())),
+                _ => ("c.a, c.b", String::new()),
+            };
+            let text = format!("SELECT {key}, COUNT(1) AS n FROM c{filter} GROUP BY {key}");
+            return GeneratedQuery { text, order: Vec::new() };
+        }
         let key = self.pick(&["c.a", "c.b", "c.n.x", "c.pk"]);
         let text = format!(
             "SELECT {key} AS k, COUNT(1) AS n, MIN(c.id) AS least, MAX(c.b) AS most FROM c{} \

@@ -250,9 +250,9 @@ fn tuning(space: Space, memtable_bytes: u64) -> KeyspaceCreateOptions {
     let options = KeyspaceCreateOptions::default().max_memtable_size(memtable_bytes);
     let bloom = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(10.0));
     match space {
-        // Points, mostly hits: the last level needs no filter.
+        // Points, mostly hits: the last level needs no filter, and small blocks are read sooner.
         Space::Item => {
-            let options = options.data_block_size_policy(BlockSizePolicy::all(8 * 1024));
+            let options = options.data_block_size_policy(BlockSizePolicy::all(4 * 1024));
             options.filter_policy(FilterPolicy::all(bloom)).expect_point_read_hits(true)
         }
         // Points, and a miss for every create: filters everywhere, hash index in the blocks.

@@ -186,6 +186,20 @@ impl Groups {
         Ok(self.bytes)
     }
 
+    /// Adds as many rows like the current one to aggregates that only count, and returns roughly how
+    /// many bytes the groups hold now.
+    pub fn add_count<'a>(
+        &mut self,
+        grouping: &'a Grouping,
+        env: &mut Env<'a>,
+        rows: u64,
+    ) -> Result<usize, Error> {
+        let at = self.group(grouping, env)?;
+        let accumulators = &mut self.groups[at].accumulators;
+        accumulators.iter_mut().for_each(|accumulator| accumulator.add_count(rows));
+        Ok(self.bytes)
+    }
+
     /// The group of the current row.
     fn group<'a>(&mut self, grouping: &'a Grouping, env: &mut Env<'a>) -> Result<usize, Error> {
         self.key.clear();

@@ -30,8 +30,9 @@ use item::{Item, Value};
 
 use crate::datum::Datum;
 use crate::eval::{Env, Flow, Groups, write_projection};
-use crate::expr::{Expr, Projection};
+use crate::expr::{Expr, Grouping, Projection};
 use crate::key;
+use crate::plan::Shortcut;
 use crate::state::Place;
 use crate::{BoundQuery, Direction, Error, Page, PageEnd, PageLimits, Plan, Source, State};
 use order::Order;
@@ -269,6 +270,24 @@ impl<'a> Run<'a> {
             return self.drained(sorter, sink);
         }
         let mut groups = Groups::new(grouping);
+        let is_counted = match &self.plan.shortcut {
+            Some(Shortcut::Groups { span, paths }) => {
+                self.count_groups(span, paths, &mut groups)?
+            }
+            _ => false,
+        };
+        if !is_counted {
+            groups = self.groups(grouping)?;
+        }
+        for (key, keys, aggregates) in groups.finish() {
+            take(key, keys, aggregates)?;
+        }
+        self.drained(sorter, sink)
+    }
+
+    /// The groups of all rows.
+    fn groups(&self, grouping: &Grouping) -> Result<Groups, Error> {
+        let mut groups = Groups::new(grouping);
         let reader = self.reader();
         self.for_each_row(&mut |env, query, _| {
             if let Some(grouping) = &query.block.grouping {
@@ -276,10 +295,7 @@ impl<'a> Run<'a> {
             }
             Ok(Flow::Continue)
         })?;
-        for (key, keys, aggregates) in groups.finish() {
-            take(key, keys, aggregates)?;
-        }
-        self.drained(sorter, sink)
+        Ok(groups)
     }
 
     /// All rows first, in order; ties by partition, then by ordinal. Rows that are to be distinct

@@ -1,11 +1,17 @@
 //! Aggregates answered by the index.
 
-use item::{Item, Value};
+use item::{Item, Kind, Value};
 
 use super::Run;
 use super::entries::count_common;
+use crate::datum::Datum;
+use crate::eval::{Env, Groups};
+use crate::expr::Grouping;
 use crate::plan::{Extreme, Shortcut};
-use crate::{Bounds, Direction, Error, Path, Span};
+use crate::{Bounds, Direction, Error, Path, Position, Span};
+
+/// Entries read at once.
+const ENTRIES: usize = 1024;
 
 impl Run<'_> {
     /// The values of all aggregates, unless it turns out that items must be read.
@@ -16,7 +22,87 @@ impl Run<'_> {
             Shortcut::Items(items) => Ok(Some(all(*items))),
             Shortcut::Entries(lists) => Ok(self.entries(lists)?.map(all)),
             Shortcut::Values { span, aggregates } => self.values(span, aggregates),
+            Shortcut::Groups { .. } => Ok(None),
         }
+    }
+
+    /// Counts the entries of each key of a span. One item of a group is read, for its values; where
+    /// the index takes a value for absent, all of them are, for they may differ.
+    pub(super) fn count_groups(
+        &self,
+        span: &Span,
+        paths: &[Path],
+        groups: &mut Groups,
+    ) -> Result<bool, Error> {
+        let Some(grouping) = &self.plan.query.block.grouping else { return Ok(false) };
+        for partition in 0..self.source.partitions() {
+            let mut after: Option<Position> = None;
+            let mut members: Vec<u64> = Vec::new();
+            loop {
+                let ascending = Direction::Ascending;
+                let last = after.as_ref();
+                let batch =
+                    self.source.entries(self.ctx, partition, span, ascending, last, ENTRIES)?;
+                let is_last = batch.is_last || batch.rows.is_empty();
+                for entry in batch.rows {
+                    if entry.cut.is_some() {
+                        return Ok(false);
+                    }
+                    if after.as_ref().is_some_and(|after| after.key != entry.key) {
+                        self.add_group(partition, paths, &members, grouping, groups)?;
+                        members.clear();
+                    }
+                    members.push(entry.ordinal);
+                    after = Some(entry);
+                }
+                self.reader().check_memory(members.len() * size_of::<u64>())?;
+                if is_last {
+                    break;
+                }
+            }
+            self.add_group(partition, paths, &members, grouping, groups)?;
+        }
+        Ok(true)
+    }
+
+    fn add_group(
+        &self,
+        partition: usize,
+        paths: &[Path],
+        members: &[u64],
+        grouping: &Grouping,
+        groups: &mut Groups,
+    ) -> Result<(), Error> {
+        let Some(first) = members.first() else { return Ok(()) };
+        let items = self.source.items(self.ctx, partition, &[*first])?;
+        let is_scalar = |item: &Item| {
+            paths.iter().all(|path| {
+                path.node(item.root())
+                    .is_some_and(|node| !matches!(node.kind(), Kind::Array | Kind::Object))
+            })
+        };
+        if let [Some(item)] = &items[..]
+            && is_scalar(item)
+        {
+            return self.add_members(item, members.len(), grouping, groups);
+        }
+        for ordinals in members.chunks(ENTRIES) {
+            for item in self.source.items(self.ctx, partition, ordinals)?.iter().flatten() {
+                self.add_members(item, 1, grouping, groups)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_members(
+        &self,
+        item: &Item,
+        count: usize,
+        grouping: &Grouping,
+        groups: &mut Groups,
+    ) -> Result<(), Error> {
+        let mut env = Env::with_root(self.ctx, self.started, Datum::Node(item.root()));
+        self.reader().check_memory(groups.add_count(grouping, &mut env, count as u64)?)
     }
 
     /// How many items have entries in all lists.

@@ -106,6 +106,7 @@ impl Display for Shortcut {
                 Ok(())
             }
             Shortcut::Values { span, .. } => write!(f, "Extremes: {span}"),
+            Shortcut::Groups { span, .. } => write!(f, "CountKeys: {span}"),
         }
     }
 }

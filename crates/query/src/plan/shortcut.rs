@@ -6,7 +6,7 @@ use super::candidates::{Candidate, is_single, path_of};
 use super::{Access, Bounds, Planner};
 use crate::aggregate::AggregateKind;
 use crate::expr::{Expr, Projection};
-use crate::{Error, Path, Segment, Span};
+use crate::{Direction, Error, Path, Segment, Span};
 
 /// How the index answers all aggregates of a query. It may turn out, from entries that do not hold
 /// their whole value, that it cannot; then the items are read.
@@ -18,6 +18,9 @@ pub(crate) enum Shortcut {
     Entries(Vec<Vec<Span>>),
     /// Every aggregate is about the values of one span.
     Values { span: Span, aggregates: Vec<Extreme> },
+    /// Every aggregate counts the items of groups, and each key of the span is a group: its last
+    /// paths are what is grouped by.
+    Groups { span: Span, paths: Vec<Path> },
 }
 
 /// What is asked about the values of a span.
@@ -33,16 +36,46 @@ impl Planner<'_> {
     pub(super) fn shortcut(&self) -> Result<Option<Shortcut>, Error> {
         let block = &self.query.block;
         let Some(grouping) = &block.grouping else { return Ok(None) };
-        let is_plain = self.query.reads_items && block.sources.is_empty();
-        if !is_plain || !grouping.keys.is_empty() {
+        if !self.query.reads_items || !block.sources.is_empty() {
             return Ok(None);
         }
         let Some(candidates) = self.exact_candidates() else { return Ok(None) };
         let aggregates = &grouping.aggregates[..];
+        if !grouping.keys.is_empty() {
+            let is_counted = aggregates.iter().all(counts_rows);
+            return if is_counted { self.groups(&grouping.keys, &candidates) } else { Ok(None) };
+        }
         if aggregates.iter().all(counts_rows) {
             return self.count(&candidates);
         }
         self.values(aggregates, &candidates)
+    }
+
+    /// A composite index that consists of what the filter fixes and what is grouped by.
+    fn groups(&self, keys: &[Expr], candidates: &[Candidate]) -> Result<Option<Shortcut>, Error> {
+        let paths = keys.iter().map(|key| key.path(&self.query.slot_paths));
+        let Some(paths) = paths.collect::<Option<Vec<Path>>>() else { return Ok(None) };
+        let conditions: Option<Vec<&Path>> = candidates.iter().map(path_of).collect();
+        let Some(conditions) = conditions else { return Ok(None) };
+        let is_fit = |index: &Vec<(Path, Direction)>| {
+            let fixed = index.len().saturating_sub(paths.len());
+            let (front, back) = index.split_at(fixed);
+            front.len() == conditions.len()
+                && front.iter().all(|(path, _)| conditions.contains(&path))
+                && front.iter().all(|(path, _)| self.equal_value(path).is_some())
+                && back.iter().all(|(path, _)| paths.contains(path))
+                && paths.iter().all(|path| back.iter().any(|(own, _)| own == path))
+        };
+        let Some(index) = self.source.composites().into_iter().find(is_fit) else {
+            return Ok(None);
+        };
+        let span = self.composite_span(&index, candidates);
+        let is_whole =
+            matches!(&span, Span::Composite { equal, .. } if equal.len() == conditions.len());
+        if !is_whole || self.source.fixed_key().is_some() || !self.source.sizes()?.is_exact {
+            return Ok(None);
+        }
+        Ok(Some(Shortcut::Groups { span, paths }))
     }
 
     fn count(&self, candidates: &[Candidate]) -> Result<Option<Shortcut>, Error> {
