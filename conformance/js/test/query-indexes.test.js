@@ -99,7 +99,7 @@ test("ORDER BY a computed property that is indexed", async () => {
 });
 
 test("computed properties whose query cannot be read are 400", async () => {
-  for (const query of ["nonsense", "SELECT VALUE FROM c", "SELECT VALUE nope(c.a) FROM c"]) {
+  for (const query of ["nonsense", "SELECT VALUE FROM c", "SELECT VALUE LOWER( FROM c"]) {
     await fails(t.container({ computedProperties: [{ name: "x", query }] }), 400);
   }
 });
