@@ -5,8 +5,9 @@
 //! of its own as well: the SDK's default one is global and would outlive the case that made it.
 //! COSMOLABE_BIN names the binary.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
@@ -34,7 +35,7 @@ pub const KEY: &str =
 /// What a case returns: any failure is its end.
 pub type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// One `cosmolabe serve` process, in memory, ended with its case.
+/// One `cosmolabe serve` process, in memory unless it has a directory, ended with its case.
 pub struct Server {
     child: Child,
     complaints: Option<JoinHandle<Vec<String>>>,
@@ -43,10 +44,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server and waits for its ready line.
+    /// Starts a server in memory and waits for its ready line.
     pub fn start() -> Server {
+        Server::launch(&["--in-memory".as_ref()])
+    }
+
+    /// Starts a server that keeps its data in a directory.
+    pub fn stored(directory: &Path) -> Server {
+        Server::launch(&["--data-dir".as_ref(), directory.as_os_str()])
+    }
+
+    fn launch(place: &[&OsStr]) -> Server {
         let mut child = Command::new(binary())
-            .args(["serve", "--listen", "127.0.0.1:0", "--in-memory"])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(place)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -4,6 +4,7 @@
 mod changes;
 mod items;
 mod queries;
+mod query_rows;
 mod readme;
 mod resources;
 
