@@ -386,6 +386,12 @@ fn generated_queries_agree_everywhere() {
                     rows(db, &containers[at], &Scope::Container, &query, items_max)
                 };
                 let expect = sorted(all(0, 1000));
+                // The scope of a key is the condition on it.
+                let scope = Scope::PartitionKey(PartitionKey::parse(r#"["p1"]"#).unwrap());
+                let within: Vec<_> =
+                    (0..3).map(|at| sorted(rows(db, &containers[at], &scope, &query, 3))).collect();
+                assert_eq!(within[1], within[0], "{seed}, within p1: {}", query.text);
+                assert_eq!(within[2], within[0], "{seed}, within p1: {}", query.text);
                 for at in [1, 2] {
                     let found = all(at, 1000);
                     assert_eq!(sorted(found.clone()), expect, "{seed}, {at}: {}", query.text);

@@ -451,8 +451,16 @@ impl Generator {
         ]);
         let text = format!("SELECT {select} FROM c{}", self.filter());
         if self.below(4) == 0 && !select.contains('*') {
-            let select = select.replace("DISTINCT ", "");
-            let text = format!("SELECT {select} FROM c JOIN t IN c.tags{}", self.filter());
+            let value = self.value();
+            let on_element = match self.below(4) {
+                0 => format!(" WHERE t = {value}"),
+                1 => format!(" WHERE t > {value} AND {}", self.condition(1)),
+                2 => format!(" WHERE t IN ({value}, {}) OR {}", self.value(), self.condition(0)),
+                _ => self.filter(),
+            };
+            let text = format!("SELECT {select}, t FROM c JOIN t IN c.tags{on_element}")
+                .replace("VALUE c.id, t", "c.id, t")
+                .replace("VALUE c.a, t", "c.a, t");
             return GeneratedQuery { text, order: Vec::new() };
         }
         GeneratedQuery { text, order: Vec::new() }
