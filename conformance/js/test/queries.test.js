@@ -88,6 +88,17 @@ test("groups by an expression, and the missing value is a group", async () => {
   await answers("SELECT VALUE COUNT(1) FROM c GROUP BY c.land", [4, 4, 2, 2]);
 });
 
+test("TOP, OFFSET and LIMIT take different groups", async () => {
+  for (const container of [one, many]) {
+    for (const maxItemCount of [undefined, 1, 3]) {
+      const lands = async (query) => (await all(container.items.query(query, { maxItemCount }))).map((row) => row.land);
+      assert.equal(new Set(await lands("SELECT TOP 3 c.land, COUNT(1) AS n FROM c GROUP BY c.land")).size, 3);
+      assert.equal(new Set(await lands("SELECT c.land, COUNT(1) AS n FROM c GROUP BY c.land OFFSET 1 LIMIT 2")).size, 2);
+      assert.equal((await lands("SELECT c.land, COUNT(1) AS n FROM c GROUP BY c.land OFFSET 3 LIMIT 9")).length, 1);
+    }
+  }
+});
+
 test("groups over joined rows", async () => {
   await answers("SELECT tag, COUNT(1) AS n FROM c JOIN tag IN c.tags GROUP BY tag", [
     { tag: "classic", n: 5 },
@@ -165,6 +176,11 @@ test("DISTINCT VALUE in order", async () => {
     { author: "Lönnrot" },
     { author: "Strindberg" },
   ]);
+});
+
+test("DISTINCT VALUE in the order of another key keeps the first of equal rows", async () => {
+  await inOrder("SELECT DISTINCT VALUE c.land FROM c ORDER BY c.year", ["fi", "no", "se", "dk"]);
+  await inOrder("SELECT DISTINCT VALUE c.land FROM c ORDER BY c.year DESC", ["fi", "dk", "se", "no"]);
 });
 
 test("COUNT of distinct rows", async () => {

@@ -178,6 +178,13 @@ test("ORDER BY RANK FullTextScore brings the best first", async () => {
   await rank("SELECT TOP 2 VALUE c.id FROM c WHERE FullTextContains(c.text, 'barn') ORDER BY RANK FullTextScore(c.text, 'red', 'barn')", ["a", "c"]);
 });
 
+test("ORDER BY RANK over several partitions is as over one", async () => {
+  const containers = await both(FULL_TEXT, TEXTS);
+  const rank = (query, expected) => expects(containers, query, expected, { ordered: true });
+  await rank("SELECT TOP 2 VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red')", ["a", "b"]);
+  await rank("SELECT VALUE c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red') OFFSET 1 LIMIT 1", ["b"]);
+});
+
 test("FullTextScore elsewhere is 400", async () => {
   const [one] = await both(FULL_TEXT, TEXTS);
   await fails(one.items.query("SELECT VALUE FullTextScore(c.text, 'red') FROM c").fetchAll(), 400);
