@@ -408,3 +408,22 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows.sort();
     rows
 }
+
+#[test]
+fn computed_properties_are_checked_and_read() {
+    let db = Db::memory();
+    let with = |id: &str, query: &str| {
+        let computed = json!([{"name": "low", "query": query}]);
+        json!({"id": id, "computedProperties": computed,
+               "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}})
+    };
+    let c = db.container_with(with("fine", "SELECT VALUE LOWER(c.s) FROM c"), None);
+    for (id, s) in [("1", "B"), ("2", "a")] {
+        db.create(&c, json!({"id": id, "pk": 1, "s": s})).unwrap();
+    }
+    let query = text("SELECT VALUE c.low FROM c WHERE c.low >= 'a' ORDER BY c.low");
+    assert_eq!(rows(&db, &c, &Scope::Container, &query, 1), [r#""a""#, r#""b""#]);
+    let count = with("wrong", "SELECT VALUE COUNT(1) FROM c");
+    let refused = db.engine.create_container(&db.ctx(), "d", &count, None);
+    assert!(matches!(refused, Err(Error::Invalid(message)) if message.contains("low")));
+}

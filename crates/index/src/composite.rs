@@ -10,7 +10,7 @@
 //!
 //! Strings are cut earlier than in other terms, because up to eight of them share a key.
 
-use item::{Kind, Node};
+use item::Node;
 use model::container::{CompositeIndex, Order};
 
 use crate::encode::{self, Decoded, Scalar, decode};
@@ -85,15 +85,15 @@ impl Composite {
         for (path, order) in &self.paths {
             let start = out.len();
             let node = root.path(path.iter().map(String::as_str));
-            encode::write_limited(&scalar_or_undefined(node), STRING_BYTES_MAX, out);
+            encode::write_limited(&Scalar::of(node), STRING_BYTES_MAX, out);
             invert_if(*order, &mut out[start..]);
         }
     }
 }
 
 impl Policy {
-    /// The composite terms of an item: one per composite index, missing and non-scalar values as
-    /// undefined.
+    /// The composite terms of an item: one per composite index, missing values as undefined, of
+    /// arrays and objects the type.
     pub fn composite_terms(&self, root: Node<'_>) -> Terms {
         let composites = if self.is_consistent() { self.composites() } else { &[] };
         if composites.is_empty() {
@@ -141,11 +141,6 @@ fn directed(mut range: TermRange, order: Order) -> TermRange {
     invert_if(order, &mut range.end);
     let end = if range.start.is_empty() { vec![0xFF] } else { after(range.start) };
     TermRange { start: after(range.end), end, exact: range.exact }
-}
-
-fn scalar_or_undefined(node: Option<Node<'_>>) -> Scalar<'_> {
-    let is_scalar = |node: &Node<'_>| !matches!(node.kind(), Kind::Array | Kind::Object);
-    Scalar::of(node.filter(is_scalar))
 }
 
 fn invert_if(order: Order, bytes: &mut [u8]) {

@@ -43,14 +43,6 @@ pub(crate) fn write(datum: &Datum<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the key of what a composite index knows of a value: arrays and objects are nothing.
-pub(crate) fn write_scalar(node: Option<Node<'_>>, out: &mut Vec<u8>) {
-    match node {
-        Some(node) if !matches!(node.kind(), Kind::Array | Kind::Object) => write_node(node, out),
-        _ => out.push(tag::UNDEFINED),
-    }
-}
-
 /// Appends the key of what the terms of a path know of a value: of arrays and objects the type.
 pub(crate) fn write_kind_or_scalar(node: Option<Node<'_>>, out: &mut Vec<u8>) {
     match node.map(|node| (node, node.kind())) {

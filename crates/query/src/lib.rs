@@ -46,7 +46,7 @@ mod state;
 pub mod testing;
 mod vectors;
 
-pub use bind::{BoundQuery, bind, bind_with};
+pub use bind::{BoundQuery, bind, bind_with, check_computed};
 pub use error::Error;
 pub use exec::execute;
 pub use matches::matches;

@@ -149,8 +149,7 @@ pub enum Span {
         /// Which values.
         bounds: Bounds,
     },
-    /// Items in the order of a composite index: all items, since it knows absent values, and takes
-    /// arrays and objects for absent.
+    /// Items in the order of a composite index: all items, since it knows absent values too.
     Composite {
         /// Which index.
         keys: Vec<(Path, Direction)>,

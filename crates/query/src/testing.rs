@@ -142,8 +142,6 @@ impl VecSource {
         let (mut bytes, mut cut) = (Vec::new(), None);
         for (at, (path, direction)) in keys.iter().enumerate() {
             let value = path.value(item.root());
-            let is_scalar = !matches!(value, Value::Array(_) | Value::Object(_));
-            let value = if is_scalar { value } else { Value::Undefined };
             let (mut key, is_exact) = self.key(&value);
             if *direction == Direction::Descending {
                 key = key.iter().map(|byte| !byte).collect();

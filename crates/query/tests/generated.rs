@@ -64,13 +64,11 @@ fn plainest(items: &[Item]) -> VecSource {
 }
 
 fn is_in_order(query: &GeneratedQuery, rows: &[String]) -> bool {
-    let is_single = query.order.len() == 1;
     rows.is_sorted_by(|a, b| {
         let (a, b) = (Value::parse(a.as_bytes()).unwrap(), Value::parse(b.as_bytes()).unwrap());
         for (name, direction) in &query.order {
-            // Several keys are a composite index, which takes arrays and objects for absent.
+            // Arrays are all alike, and so are objects.
             let rank = |value: &Value| match value {
-                Value::Array(_) | Value::Object(_) if !is_single => Value::Undefined,
                 Value::Array(_) => Value::array(Vec::new()),
                 Value::Object(_) => Value::parse(b"{}").unwrap(),
                 Value::Undefined | Value::Null => value.clone(),

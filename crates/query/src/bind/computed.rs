@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use sql::{Scalar, ScalarKind};
+use sql::{Scalar, ScalarKind, Selection};
 
 use super::Binder;
-use crate::expr::{Expr, Projection};
-use crate::{Computed, Error, Schema};
+use crate::expr::{Expr, LikePattern, Projection};
+use crate::{Computed, Error, Parameters, Schema};
 
 impl Binder<'_> {
     /// The property of a value, computed or stored.
@@ -38,13 +38,100 @@ impl Binder<'_> {
         let query = sql::parse(&computed.query)?;
         let mut schema = Schema::clone(self.schema);
         schema.computed.clear();
-        let block = Binder::new(self.parameters, &schema).main_block(&query)?;
-        match block.projection {
-            Projection::Value(expr) if block.sources.is_empty() => Ok(expr),
-            _ => {
-                let what = format!("the definition of the computed property '{}'", computed.name);
-                Err(Error::Unsupported { what, span: None })
-            }
+        expression(&query, &schema)
+    }
+}
+
+/// Checks the query of a computed property: `SELECT VALUE` of an expression over the item, which
+/// must give the same for the same item always.
+pub fn check_computed(text: &str) -> Result<(), Error> {
+    expression(&sql::parse(text)?, Schema::EMPTY).map(drop)
+}
+
+fn expression(query: &sql::Query, schema: &Schema) -> Result<Expr, Error> {
+    let is_bare = matches!(query.select.selection, Selection::Value { .. })
+        && query.filter.is_none()
+        && query.group_by.is_empty()
+        && query.order_by.is_none()
+        && query.offset_limit.is_none()
+        && query.select.top.is_none()
+        && !query.select.distinct
+        && query.from.is_some();
+    let block = Binder::new(&Parameters::new(), schema).main_block(query)?;
+    let is_plain_block = block.sources.is_empty() && block.grouping.is_none();
+    match block.projection {
+        Projection::Value(expr) if is_bare && is_plain_block && is_plain(&expr) => Ok(expr),
+        Projection::Value(_) | Projection::Object(_) => Err(Error::Refused(
+            "The query of a computed property must be SELECT VALUE of one expression FROM the \
+             item, without other clauses, subqueries, aggregates, spatial functions and functions \
+             whose results change.",
+        )),
+    }
+}
+
+/// Whether an expression is made of what computed properties may use.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Constant(_) | Expr::Slot(_) => true,
+        Expr::Property(inner, _) | Expr::Element(inner, _) | Expr::Unary(_, inner) => {
+            is_plain(inner)
+        }
+        Expr::Array(items) | Expr::And(items) | Expr::Or(items) => items.iter().all(is_plain),
+        Expr::Object(properties) => properties.iter().all(|(_, value)| is_plain(value)),
+        Expr::Binary(_, left, right) => is_plain(left) && is_plain(right),
+        Expr::In { needle, items, .. } => is_plain(needle) && items.iter().all(is_plain),
+        Expr::Between { value, low, high, .. } => {
+            [value, low, high].into_iter().all(|e| is_plain(e))
+        }
+        Expr::Like { value, pattern, .. } => match pattern {
+            LikePattern::Constant(_) => is_plain(value),
+            LikePattern::Dynamic { pattern, .. } => is_plain(value) && is_plain(pattern),
+        },
+        Expr::Conditional(parts) => parts.iter().all(is_plain),
+        Expr::Call(function, arguments) => {
+            let is_allowed = function.body.is_pure() && !function.name.starts_with("ST_");
+            is_allowed && arguments.iter().all(is_plain)
+        }
+        Expr::Distance(_) | Expr::TextMatch(_) => false,
+        Expr::Aggregate(_) | Expr::GroupKey(_) | Expr::Subquery(..) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definitions() {
+        for fine in [
+            "SELECT VALUE LOWER(c.name) FROM c",
+            "SELECT VALUE c.price * 2 + 1 FROM c",
+            "SELECT VALUE {\"a\": c.a ?? 1, \"b\": [c.b LIKE 'x%']} FROM c",
+        ] {
+            check_computed(fine).unwrap();
+        }
+        for wrong in [
+            "SELECT VALUE COUNT(1) FROM c",
+            "SELECT c.a FROM c",
+            "SELECT * FROM c",
+            "SELECT VALUE t FROM c JOIN t IN c.tags",
+            "SELECT VALUE c.a FROM c WHERE c.a > 1",
+            "SELECT VALUE c.a FROM c ORDER BY c.a",
+            "SELECT TOP 1 VALUE c.a FROM c",
+            "SELECT DISTINCT VALUE c.a FROM c",
+            "SELECT VALUE c.a FROM c OFFSET 0 LIMIT 1",
+            "SELECT VALUE c.a FROM c GROUP BY c.a",
+            "SELECT VALUE (SELECT VALUE 1) FROM c",
+            "SELECT VALUE RAND() FROM c",
+            "SELECT VALUE GetCurrentTimestamp() + c.a FROM c",
+            "SELECT VALUE ST_AREA(c.a) FROM c",
+            "SELECT VALUE udf.f(c.a) FROM c",
+            "SELECT VALUE nope(c.a) FROM c",
+            "SELECT VALUE x.a FROM c",
+            "SELECT VALUE 1",
+            "SELECT VALUE",
+        ] {
+            assert!(check_computed(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -13,6 +13,8 @@ mod fold;
 mod scalars;
 mod search;
 
+pub use computed::check_computed;
+
 use base::Ctx;
 use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDirection, Span};
 

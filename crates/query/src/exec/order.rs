@@ -19,16 +19,11 @@ impl Order<'_> {
         out
     }
 
-    /// Appends the key. Several keys are those of a composite index, which takes arrays and
-    /// objects for absent.
+    /// Appends the key. Arrays are all alike, and so are objects, as in the index.
     pub fn write(&self, root: Node<'_>, out: &mut Vec<u8>) {
         for (path, direction) in self.keys {
             let start = out.len();
-            let node = path.node(root);
-            match self.keys.len() {
-                1 => key::write_kind_or_scalar(node, out),
-                _ => key::write_scalar(node, out),
-            }
+            key::write_kind_or_scalar(path.node(root), out);
             if *direction == Direction::Descending {
                 out[start..].iter_mut().for_each(|byte| *byte = !*byte);
             }
