@@ -20,6 +20,16 @@ pub enum Segment {
     Elements,
 }
 
+impl Segment {
+    /// The name of the property, if it is one.
+    pub fn name(&self) -> Option<String> {
+        match self {
+            Segment::Property(name) => Some(name.to_string()),
+            Segment::Elements => None,
+        }
+    }
+}
+
 impl Path {
     /// The path of the item itself.
     pub fn root() -> Path {

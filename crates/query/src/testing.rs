@@ -5,8 +5,8 @@ use bytes::Bytes;
 use item::{Draft, Item, Stamp, Value};
 
 use crate::{
-    Batch, BoundQuery, Bounds, Direction, Path, Plan, Point, Position, Sizes, Source, SourceError,
-    Span,
+    Batch, BoundQuery, Bounds, Direction, PageLimits, Parameters, Path, Plan, Point, Position,
+    Segment, Sizes, Source, SourceError, Span, State, bind, execute, plan,
 };
 
 /// An item with this body and ordinal; panics if the body is not a JSON object.
@@ -344,6 +344,26 @@ pub fn all_plans(
     source: &dyn Source,
 ) -> Vec<Plan> {
     crate::plan::all_plans(query, partition_key_paths, source)
+}
+
+/// The rows of a query over all pages of at most `rows_max` rows, planned anew for each page as the
+/// engine does; panics if anything goes wrong.
+pub fn rows_in_pages(source: &VecSource, text: &str, rows_max: usize) -> Vec<String> {
+    let names = |path: &Path| path.segments().iter().filter_map(Segment::name).collect();
+    let keys: Vec<Vec<String>> = source.partition_key_paths.iter().map(names).collect();
+    let parsed = sql::parse(text).expect("the query of a test parses");
+    let bound = bind(&parsed, &Parameters::new()).expect("the query of a test binds");
+    let ctx = Ctx::background();
+    let limits = PageLimits { rows_max, ..PageLimits::default() };
+    let (mut rows, mut state) = (Vec::new(), None);
+    loop {
+        let plan = plan(bound.clone(), &keys, source, state.as_ref()).expect("a plan");
+        let page = execute(&ctx, &plan, source, state.as_ref(), limits).expect("a page");
+        assert!(page.rows.len() <= rows_max, "{text}");
+        rows.extend(page.rows.iter().map(|row| String::from_utf8_lossy(row).into_owned()));
+        let Some(next) = page.state else { return rows };
+        state = Some(State::decode(&next.encode()).expect("a state decodes"));
+    }
 }
 
 /// Makes items and queries over few names and values, so that ties, absent values and alike

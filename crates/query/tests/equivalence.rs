@@ -5,11 +5,9 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there.
 
-use base::Ctx;
 use item::{Item, Value};
 use proptest::prelude::*;
-use query::testing::{VecSource, item};
-use query::{PageLimits, Parameters, State};
+use query::testing::{VecSource, item, rows_in_pages};
 
 const UNORDERED: &[&str] = &[
     "SELECT * FROM c",
@@ -54,22 +52,6 @@ const WINDOWS: &[(&str, usize, usize)] = &[
     ("SELECT TOP 0 c.id, c.a FROM c ORDER BY c.a", 0, 0),
 ];
 
-fn run(source: &VecSource, text: &str, rows_max: usize) -> Vec<String> {
-    let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
-    let ctx = Ctx::background();
-    let limits = PageLimits { rows_max, ..PageLimits::default() };
-    let (mut rows, mut state) = (Vec::new(), None);
-    loop {
-        let keys = [vec!["id".to_owned()]];
-        let plan = query::plan(bound.clone(), &keys, source, state.as_ref()).unwrap();
-        let page = query::execute(&ctx, &plan, source, state.as_ref(), limits).unwrap();
-        assert!(page.rows.len() <= rows_max);
-        rows.extend(page.rows.iter().map(|row| String::from_utf8(row.to_vec()).unwrap()));
-        let Some(next) = page.state else { return rows };
-        state = Some(State::decode(&next.encode()).unwrap());
-    }
-}
-
 fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows.sort();
     rows
@@ -77,9 +59,9 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
 
 /// The rows, the same for pages of every size.
 fn run_in_pages(source: &VecSource, text: &str) -> Vec<String> {
-    let rows = run(source, text, 1000);
+    let rows = rows_in_pages(source, text, 1000);
     for rows_max in [1, 3] {
-        assert_eq!(run(source, text, rows_max), rows, "{text} in pages of {rows_max}");
+        assert_eq!(rows_in_pages(source, text, rows_max), rows, "{text} in pages of {rows_max}");
     }
     rows
 }
@@ -133,7 +115,7 @@ proptest! {
         let mut plain = VecSource::new(items.clone(), 1);
         plain.is_indexed = false;
         for text in UNORDERED {
-            let expect = sorted(run(&plain, text, 1000));
+            let expect = sorted(rows_in_pages(&plain, text, 1000));
             for (partitions, is_indexed) in [(1, true), (7, true), (7, false)] {
                 let mut source = VecSource::new(items.clone(), partitions);
                 source.is_indexed = is_indexed;
@@ -148,7 +130,7 @@ proptest! {
     fn ordered_rows_are_in_order_and_the_same_everywhere(items in items()) {
         let plain = VecSource::new(items.clone(), 1);
         for text in ORDERED {
-            let expect = run(&plain, text, 1000);
+            let expect = rows_in_pages(&plain, text, 1000);
             for (partitions, string_bytes_max) in [(1, 4), (1, 6), (3, 64), (7, 6)] {
                 let mut source = VecSource::new(items.clone(), partitions);
                 source.string_bytes_max = string_bytes_max;
@@ -170,7 +152,7 @@ proptest! {
     fn windows_are_cut_out_of_the_whole_result(items in items()) {
         for partitions in [1, 7] {
             let source = VecSource::new(items.clone(), partitions);
-            let whole = run(&source, "SELECT c.id, c.a FROM c ORDER BY c.a", 1000);
+            let whole = rows_in_pages(&source, "SELECT c.id, c.a FROM c ORDER BY c.a", 1000);
             for (text, skip, take) in WINDOWS {
                 let expect: Vec<_> = whole.iter().skip(*skip).take(*take).cloned().collect();
                 prop_assert_eq!(run_in_pages(&source, text), expect, "{}", text);

@@ -7,27 +7,13 @@
 
 use base::Ctx;
 use item::{Item, Value};
-use query::testing::{GeneratedQuery, Generator, VecSource, generated_composites, item};
-use query::{Direction, PageLimits, Parameters, State};
+use query::testing::{
+    GeneratedQuery, Generator, VecSource, generated_composites, item, rows_in_pages,
+};
+use query::{Direction, PageLimits, Parameters};
 
 const SEEDS: u64 = 120;
 const QUERIES_PER_SEED: usize = 12;
-
-fn run(source: &VecSource, text: &str, rows_max: usize) -> Vec<String> {
-    let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
-    let ctx = Ctx::background();
-    let limits = PageLimits { rows_max, ..PageLimits::default() };
-    let (mut rows, mut state) = (Vec::new(), None);
-    loop {
-        let keys = [vec!["pk".to_owned()]];
-        let plan = query::plan(bound.clone(), &keys, source, state.as_ref()).unwrap();
-        let page = query::execute(&ctx, &plan, source, state.as_ref(), limits).unwrap();
-        assert!(page.rows.len() <= rows_max);
-        rows.extend(page.rows.iter().map(|row| String::from_utf8(row.to_vec()).unwrap()));
-        let Some(next) = page.state else { return rows };
-        state = Some(State::decode(&next.encode()).unwrap());
-    }
-}
 
 /// The rows of every plan that could serve the query, in pages of two.
 fn run_all_plans(source: &VecSource, text: &str) -> Vec<(String, Vec<String>)> {
@@ -102,11 +88,11 @@ fn rows_do_not_depend_on_how_they_are_found() {
             let query = generator.query();
             let mut scanned = plain.clone();
             scanned.is_indexed = !query.order.is_empty();
-            let expect = run(&scanned, &query.text, 1000);
+            let expect = rows_in_pages(&scanned, &query.text, 1000);
             assert!(is_in_order(&query, &expect), "{seed}: {}\n{expect:#?}", query.text);
             for partitions in [1, 7] {
                 let source = layout(&items, partitions);
-                let rows = run(&source, &query.text, 1000);
+                let rows = rows_in_pages(&source, &query.text, 1000);
                 let at = format!("{seed}, {partitions} partitions: {}", query.text);
                 assert!(is_in_order(&query, &rows), "{at}\n{rows:#?}");
                 assert_eq!(sorted(&rows), sorted(&expect), "{at}");
@@ -115,7 +101,11 @@ fn rows_do_not_depend_on_how_they_are_found() {
                     assert_eq!(sorted(&rows), sorted(&expect), "{at}\n{plan}");
                 }
                 for rows_max in [1, 3] {
-                    assert_eq!(run(&source, &query.text, rows_max), rows, "{at}, in {rows_max}s");
+                    assert_eq!(
+                        rows_in_pages(&source, &query.text, rows_max),
+                        rows,
+                        "{at}, in {rows_max}s"
+                    );
                 }
             }
         }

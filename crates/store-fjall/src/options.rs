@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use store::Durability;
 
-/// Settings of a store. The defaults suit a server with a gigabyte to spare.
+/// Settings of a store. The defaults suit a server with two gigabytes to spare.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// When commits count as done, unless they say otherwise.
