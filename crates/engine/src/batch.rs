@@ -93,10 +93,10 @@ fn read(txn: &mut Txn<'_>, id: &ItemId, if_none_match: &EtagCondition) -> Result
     };
     Ok(match current {
         Current::Stored(item) => {
-            Applied { status, charge, position: None, found: Some(item.clone()) }
+            Applied { status, charge, position: None, handle, found: Some(item.clone()) }
         }
         Current::Staged(_) => {
-            Applied { status, charge, position: txn.position_of(handle), found: None }
+            Applied { status, charge, position: txn.position_of(handle), handle, found: None }
         }
     })
 }

@@ -9,7 +9,7 @@ use model::partition_key::{HashVersion, PartitionKey};
 use model::{ItemId, Lsn, Rid, SessionToken};
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Shape, partition_key_of};
-use storage::txn::{At, Body, Committed, Current, Handle, Txn};
+use storage::txn::{At, Body, Committed, Handle, Txn};
 use storage::verify::read_sums;
 use store::{Commit, Space};
 
@@ -41,16 +41,7 @@ impl Engine {
         sent: Option<&PartitionKey>,
         draft: &Draft,
     ) -> Result<PartitionKey> {
-        let definition = &container.layout.key_definition;
-        let invalid = |error: model::partition_key::KeyError| Error::Invalid(error.to_string());
-        let own = partition_key_of(definition, draft.root()).map_err(invalid)?;
-        check_key_length(container, &own)?;
-        match sent {
-            Some(sent) if definition.complete(sent.clone()).map_err(invalid)? != own => {
-                Err(Error::PartitionKeyMismatch)
-            }
-            Some(_) | None => Ok(own),
-        }
+        partition_key_of_body(container, sent, draft)
     }
 
     /// Completes the key a client sent for an item it names by id.
@@ -129,6 +120,24 @@ impl Engine {
     }
 }
 
+/// The partition key of a body, checked against the one it has to have.
+pub(crate) fn partition_key_of_body(
+    container: &Container,
+    sent: Option<&PartitionKey>,
+    draft: &Draft,
+) -> Result<PartitionKey> {
+    let definition = &container.layout.key_definition;
+    let invalid = |error: model::partition_key::KeyError| Error::Invalid(error.to_string());
+    let own = partition_key_of(definition, draft.root()).map_err(invalid)?;
+    check_key_length(container, &own)?;
+    match sent {
+        Some(sent) if definition.complete(sent.clone()).map_err(invalid)? != own => {
+            Err(Error::PartitionKeyMismatch)
+        }
+        Some(_) | None => Ok(own),
+    }
+}
+
 /// The ordinal in the rid of an item of this container.
 fn ordinal_of(container: &Container, text: &str) -> Option<u64> {
     let Rid::Child(database, number, ordinal) = Rid::parse(text)? else { return None };
@@ -188,7 +197,12 @@ impl Core {
 
     /// A logical partition must not outgrow its limit. Its counter is read only if its physical
     /// partition is large enough for that to be possible.
-    fn check_room(&self, container: &Container, key: &LogicalKey, txn: &Txn<'_>) -> Result<()> {
+    pub(crate) fn check_room(
+        &self,
+        container: &Container,
+        key: &LogicalKey,
+        txn: &Txn<'_>,
+    ) -> Result<()> {
         let grown = txn.bytes_grown();
         let all = container.bytes[usize::from(key.partition)].load(Ordering::Relaxed);
         let max = self.logical_partition_bytes_max as i64;
@@ -211,6 +225,8 @@ pub(crate) struct Applied {
     pub charge: RequestCharge,
     /// Which staged write it is; `None` for reads.
     pub position: Option<usize>,
+    /// The item it was about.
+    pub handle: Handle,
     /// What a read found.
     pub found: Option<item::Item>,
 }
@@ -242,7 +258,7 @@ pub(crate) fn apply(
             match txn.get(id.as_str())? {
                 Some(_) if if_none_match == EtagCondition::Any => Err(Error::PreconditionFailed),
                 Some(handle) => {
-                    check_match(&txn.current(handle), &if_match)?;
+                    check_match(txn, handle, &if_match)?;
                     replace(txn, shape, handle, draft, is_indexed)
                 }
                 None => create(txn, shape, draft, is_indexed),
@@ -250,12 +266,12 @@ pub(crate) fn apply(
         }
         WriteKind::Replace(id, draft) => {
             let handle = find(txn, &id)?;
-            check_match(&txn.current(handle), &if_match)?;
+            check_match(txn, handle, &if_match)?;
             replace(txn, shape, handle, draft, is_indexed)
         }
         WriteKind::Patch(id, patch) => {
             let handle = find(txn, &id)?;
-            check_match(&txn.current(handle), &if_match)?;
+            check_match(txn, handle, &if_match)?;
             let draft = patched(ctx, txn, shape, handle, &patch)?;
             let mut applied = replace(txn, shape, handle, draft, is_indexed)?;
             applied.charge += charge::patch(patch.operations.len());
@@ -263,7 +279,7 @@ pub(crate) fn apply(
         }
         WriteKind::Delete(id) => {
             let handle = find(txn, &id)?;
-            check_match(&txn.current(handle), &if_match)?;
+            check_match(txn, handle, &if_match)?;
             let charge = charge::write(&shape.definition, size_of(txn, handle));
             let position = txn.staged_len();
             txn.delete(handle);
@@ -271,6 +287,7 @@ pub(crate) fn apply(
                 status: ItemStatus::Deleted,
                 charge,
                 position: Some(position),
+                handle,
                 found: None,
             })
         }
@@ -297,8 +314,9 @@ fn create(txn: &mut Txn<'_>, shape: &Shape, draft: Draft, is_indexed: bool) -> R
     let body = Body::new(shape, draft);
     let charge = charge::write(&shape.definition, size_of_body(&body));
     let position = txn.staged_len();
-    txn.create(id.as_str(), body, is_indexed)?;
-    Ok(Applied { status: ItemStatus::Created, charge, position: Some(position), found: None })
+    let handle = txn.create(id.as_str(), body, is_indexed)?;
+    let position = Some(position);
+    Ok(Applied { status: ItemStatus::Created, charge, position, handle, found: None })
 }
 
 fn replace(
@@ -314,7 +332,8 @@ fn replace(
     let charge = charge::rewrite(size_of(txn, handle), size_of_body(&body));
     let position = txn.staged_len();
     txn.replace(handle, id.as_str(), body, is_indexed)?;
-    Ok(Applied { status: ItemStatus::Ok, charge, position: Some(position), found: None })
+    let position = Some(position);
+    Ok(Applied { status: ItemStatus::Ok, charge, position, handle, found: None })
 }
 
 fn patched(
@@ -364,9 +383,11 @@ fn check_ttl(shape: &Shape, draft: &Draft) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn check_match(current: &Current<'_>, condition: &EtagCondition) -> Result<()> {
+fn check_match(txn: &Txn<'_>, handle: Handle, condition: &EtagCondition) -> Result<()> {
     match condition {
-        EtagCondition::Is(etag) if current.etag() != Some(etag) => Err(Error::PreconditionFailed),
+        EtagCondition::Is(etag) if txn.etag_of(handle).as_ref() != Some(etag) => {
+            Err(Error::PreconditionFailed)
+        }
         EtagCondition::Is(_) | EtagCondition::Any | EtagCondition::None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use item::{Draft, Item, Stamp};
+use item::Item;
 use store::{Commit, Mark, Merge, Space, Store, Ticket, Write};
 
 use super::{At, Live, Staged, Txn, version_of};
@@ -41,6 +41,7 @@ impl Txn<'_> {
         if self.staged.is_empty() && !self.live.iter().any(|live| live.is_removed) {
             return Ok(None);
         }
+        let now = self.mark.map_or(now, |mark| mark.ts);
         let mut commit = self.prepare(now);
         let partition = self.at.partition();
         let publication = Publication::new();
@@ -181,27 +182,12 @@ impl Txn<'_> {
 
     /// Turns every staged body into the version it will be.
     fn stamp(&mut self, lsn: u64, now: u32) -> Vec<Option<Item>> {
-        let mut versions = Vec::with_capacity(self.staged.len());
-        for (position, staged) in self.staged.iter_mut().enumerate() {
-            let ordinal = self.live[staged.live].ordinal;
-            let stamp = |draft: Draft| {
-                let (rid, self_link) = self.at.layout.links(ordinal);
-                let etag = etag(lsn, position as u32, now, ordinal);
-                let stamp = Stamp {
-                    rid: &rid,
-                    self_link: &self_link,
-                    etag: &etag,
-                    ts: now,
-                    lsn,
-                    position: position as u32,
-                    ordinal,
-                    is_indexed: staged.is_indexed,
-                };
-                draft.stamp(&stamp)
-            };
-            versions.push(staged.body.take().map(|body| stamp(body.draft)));
-        }
-        versions
+        let bodies: Vec<_> = self.staged.iter_mut().map(|staged| staged.body.take()).collect();
+        let stamped = bodies
+            .into_iter()
+            .enumerate()
+            .map(|(position, body)| body.map(|body| self.stamped(position, body.draft, lsn, now)));
+        stamped.collect()
     }
 
     fn write_versions(&self, lsn: u64, now: u32, versions: &[Option<Item>], commit: &mut Commit) {
@@ -334,16 +320,4 @@ fn check_limits(store: &dyn Store, commit: &Commit) -> Result<()> {
         true => Err(store::Error::TooLarge { what: "commit", bytes, bytes_max }.into()),
         false => Ok(()),
     }
-}
-
-/// An etag in the form clients know: a GUID. New for every write, since the LSN is.
-fn etag(lsn: u64, position: u32, ts: u32, ordinal: u64) -> String {
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{ts:08x}{:04x}",
-        lsn >> 32,
-        (lsn >> 16) & 0xffff,
-        lsn & 0xffff,
-        position & 0xffff,
-        ordinal & 0xffff
-    )
 }

@@ -1,8 +1,12 @@
 //! The partition transaction: reads through staged and pending writes, and one commit.
 //!
-//! A transaction lives under the lock of one logical partition, on one thread, for microseconds.
-//! It decides from *staged, then pending, then view*; `commit` gives all its writes one LSN, each a
-//! position of its own, and enqueues them as one commit. Dropping it abandons it.
+//! A transaction lives under the lock of one logical partition. It decides from *staged, then
+//! pending, then view*; `commit` gives all its writes one LSN, each a position of its own, and
+//! enqueues them as one commit. Dropping it abandons it.
+//!
+//! Most live for microseconds. One that a script works in is paused between the script's
+//! operations ([`Paused`]), so that it holds nothing but its lock while JavaScript runs; it marks
+//! its etags itself, because the script sees them before there is an LSN.
 //!
 //! ```text
 //! Live    one item this transaction has looked at: what is stored, what is staged last
@@ -14,6 +18,7 @@
 //!      etag and, where versions are kept, its own entry.
 //! (T2) An identity points to exactly one live item; a unique key belongs to at most one.
 //! (T3) Whatever is removed is removed with every key `upkeep` gives it.
+//! (T4) An operation that is refused has staged nothing; the transaction can go on.
 
 mod commit;
 
@@ -23,7 +28,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use item::{Draft, Item, Node};
+use item::{Draft, Item, Node, Stamp};
 use store::{Space, View};
 
 use crate::keys::{self, SEQUENCE_BITS};
@@ -166,13 +171,75 @@ pub struct Txn<'a> {
     /// `None`: nothing has this id.
     names: HashMap<String, Option<usize>>,
     staged: Vec<Staged>,
+    mark: Option<EtagMark>,
+}
+
+/// What the etags of a transaction are made of, where they must be known before its LSN is.
+#[derive(Clone, Copy, Debug)]
+struct EtagMark {
+    /// Stands for the LSN; its highest bit is set, which no LSN reaches.
+    token: u64,
+    ts: u32,
+}
+
+/// A transaction between two of its operations: what it has read and staged.
+pub struct Paused {
+    view: View,
+    live: Vec<Live>,
+    names: HashMap<String, Option<usize>>,
+    staged: Vec<Staged>,
+    mark: Option<EtagMark>,
+}
+
+impl Paused {
+    /// A transaction that has not done anything, and whose versions can be seen before they are
+    /// committed. `token` is random; `ts` is the time of all its writes.
+    pub fn marked(view: View, token: u64, ts: u32) -> Paused {
+        Paused {
+            view,
+            live: Vec::new(),
+            names: HashMap::new(),
+            staged: Vec::new(),
+            mark: Some(EtagMark { token: token | 1 << 63, ts }),
+        }
+    }
+
+    /// Derives again what bodies contribute to the index: the container has a new shape.
+    pub fn reshape(&mut self, shape: &Shape) {
+        for body in self.staged.iter_mut().filter_map(|staged| staged.body.as_mut()) {
+            body.derived = Derived::of(shape, body.draft.root());
+        }
+        for stored in self.live.iter_mut().filter_map(|live| live.stored.as_mut()) {
+            stored.derived = OnceCell::new();
+        }
+    }
 }
 
 impl<'a> Txn<'a> {
     /// Begins under the lock of `at.key`. `view` must be taken after the lock.
     pub fn begin(at: At<'a>, view: View, pending: &'a mut Pending) -> Txn<'a> {
         pending.prune(&view);
-        Txn { at, view, pending, live: Vec::new(), names: HashMap::new(), staged: Vec::new() }
+        Txn {
+            at,
+            view,
+            pending,
+            live: Vec::new(),
+            names: HashMap::new(),
+            staged: Vec::new(),
+            mark: None,
+        }
+    }
+
+    /// Goes on with a paused transaction, under the lock it began under.
+    pub fn resume(at: At<'a>, pending: &'a mut Pending, paused: Paused) -> Txn<'a> {
+        let Paused { view, live, names, staged, mark } = paused;
+        Txn { at, view, pending, live, names, staged, mark }
+    }
+
+    /// Stops for a while.
+    pub fn pause(self) -> Paused {
+        let Txn { view, live, names, staged, mark, .. } = self;
+        Paused { view, live, names, staged, mark }
     }
 
     /// Whether anything this transaction read may not be durable yet.
@@ -269,6 +336,49 @@ impl<'a> Txn<'a> {
         Current::Stored(&stored.expect("an item without a staged version is stored").item)
     }
 
+    /// An item as clients will see it. The transaction must be marked: only then a staged version
+    /// has an etag already.
+    pub fn shown(&self, handle: Handle) -> Item {
+        match self.current(handle) {
+            Current::Stored(item) => item.clone(),
+            Current::Staged(draft) => {
+                let staged = self.live[handle.0].staged.unwrap_or_default();
+                self.stamped(staged, draft.clone(), 0, self.mark.map_or(0, |mark| mark.ts))
+            }
+        }
+    }
+
+    /// The etag of an item's current version; a staged one has one only in a marked transaction.
+    pub fn etag_of(&self, handle: Handle) -> Option<String> {
+        match self.current(handle) {
+            Current::Stored(item) => Some(item.etag().to_owned()),
+            Current::Staged(_) => {
+                let (mark, staged) = (self.mark?, self.live[handle.0].staged?);
+                let ordinal = self.live[handle.0].ordinal;
+                Some(etag(mark.token, staged as u32, mark.ts, ordinal))
+            }
+        }
+    }
+
+    /// A staged body as the version it will be, or seems to be before it has an LSN.
+    fn stamped(&self, position: usize, draft: Draft, lsn: u64, now: u32) -> Item {
+        let staged = &self.staged[position];
+        let ordinal = self.live[staged.live].ordinal;
+        let (rid, self_link) = self.at.layout.links(ordinal);
+        let (token, ts) = self.mark.map_or((lsn, now), |mark| (mark.token, mark.ts));
+        let etag = etag(token, position as u32, ts, ordinal);
+        draft.stamp(&Stamp {
+            rid: &rid,
+            self_link: &self_link,
+            etag: &etag,
+            ts,
+            lsn,
+            position: position as u32,
+            ordinal,
+            is_indexed: staged.is_indexed,
+        })
+    }
+
     /// What an item contributes to the index now.
     pub fn derived(&self, handle: Handle) -> &Derived {
         let live = &self.live[handle.0];
@@ -284,10 +394,10 @@ impl<'a> Txn<'a> {
         if self.get(id)?.is_some() {
             return Err(Error::IdTaken);
         }
-        self.remove_gone(id);
         let ordinal = self.at.layout.next_ordinal(self.at.key.locality);
         let live = Live { ordinal, id: id.into(), stored: None, staged: None, is_removed: false };
         self.check_unique(&body, ordinal)?;
+        self.remove_gone(id);
         self.live.push(live);
         self.names.insert(id.to_owned(), Some(self.live.len() - 1));
         self.stage(self.live.len() - 1, Some(body), is_indexed);
@@ -309,17 +419,17 @@ impl<'a> Txn<'a> {
         body: Body,
         is_indexed: bool,
     ) -> Result<()> {
-        let ordinal = self.live[handle.0].ordinal;
-        if self.live[handle.0].id != id {
-            if self.get(id)?.is_some() {
-                return Err(Error::IdTaken);
-            }
+        let is_renamed = self.live[handle.0].id != id;
+        if is_renamed && self.get(id)?.is_some() {
+            return Err(Error::IdTaken);
+        }
+        self.check_unique(&body, self.live[handle.0].ordinal)?;
+        if is_renamed {
             self.remove_gone(id);
             let old = std::mem::replace(&mut self.live[handle.0].id, id.to_owned());
             self.names.insert(old, None);
             self.names.insert(id.to_owned(), Some(handle.0));
         }
-        self.check_unique(&body, ordinal)?;
         self.stage(handle.0, Some(body), is_indexed);
         Ok(())
     }
@@ -362,6 +472,7 @@ impl<'a> Txn<'a> {
             let is_taken = (0..self.live.len()).any(|at| {
                 self.live[at].ordinal != ordinal
                     && self.is_present(at)
+                    && self.derived(Handle(at)).uniques[index] == *values
                     && upkeep::exact_unique_values(paths, self.current(Handle(at)).root()) == exact
             });
             if is_taken {
@@ -386,4 +497,16 @@ fn ordinal(key: &[u8], value: &[u8]) -> Result<u64> {
     let bytes = <[u8; 8]>::try_from(value);
     let bytes = bytes.map_err(|_| Error::corrupt(Space::Key, key, "not an ordinal"))?;
     Ok(u64::from_be_bytes(bytes))
+}
+
+/// An etag in the form clients know: a GUID. New for every write, since the LSN or mark is.
+fn etag(token: u64, position: u32, ts: u32, ordinal: u64) -> String {
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{ts:08x}{:04x}",
+        token >> 32,
+        (token >> 16) & 0xffff,
+        token & 0xffff,
+        position & 0xffff,
+        ordinal & 0xffff
+    )
 }
