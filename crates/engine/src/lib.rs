@@ -23,6 +23,7 @@ mod parsed;
 mod pending;
 mod query;
 mod schema;
+mod scripts_check;
 mod source;
 mod verify;
 
@@ -246,7 +247,7 @@ impl Engine {
         self.core.catalog.containers()
     }
 
-    /// Creates a user, permission or client encryption key.
+    /// Creates a user, permission, client encryption key or script.
     pub fn create_resource(
         &self,
         ctx: &Ctx,
@@ -258,7 +259,7 @@ impl Engine {
         self.core.catalog.create_resource(ctx, kind, owner, body, is_upsert)
     }
 
-    /// Reads a user, permission or client encryption key.
+    /// Reads a user, permission, client encryption key or script, by name or rid.
     pub fn read_resource(
         &self,
         kind: ResourceKind,
@@ -273,7 +274,7 @@ impl Engine {
         self.core.catalog.list_resources(kind, owner)
     }
 
-    /// Replaces a user, permission or client encryption key.
+    /// Replaces a user, permission, client encryption key or script.
     pub fn replace_resource(
         &self,
         ctx: &Ctx,
@@ -286,7 +287,7 @@ impl Engine {
         self.core.catalog.replace_resource(ctx, kind, owner, id, body, if_match)
     }
 
-    /// Deletes a user with its permissions, a permission, or a client encryption key.
+    /// Deletes a user with its permissions, a permission, client encryption key or script.
     pub fn delete_resource(
         &self,
         _ctx: &Ctx,

@@ -259,7 +259,7 @@ pub enum ResourceStatus {
     Replaced,
 }
 
-/// The kinds of resources that are plain JSON with a name below a database or user.
+/// The kinds of resources that are plain JSON with a name below a database, user or container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResourceKind {
     /// A user of a database.
@@ -268,4 +268,10 @@ pub enum ResourceKind {
     Permission,
     /// A client encryption key of a database.
     ClientEncryptionKey,
+    /// A stored procedure of a container.
+    StoredProcedure,
+    /// A trigger of a container.
+    Trigger,
+    /// A user-defined function of a container.
+    Udf,
 }

@@ -238,11 +238,11 @@ fn a_restart_changes_nothing() {
             db.create(&c, json!({"id": n.to_string(), "pk": n, "n": n})).unwrap();
         }
         let ctx = db.ctx();
-        let owner = engine::Owner { database: "d", user: None };
+        let owner = engine::Owner::database("d");
         let user = json!({"id": "u"});
         db.engine.create_resource(&ctx, ResourceKind::User, owner, &user, false).unwrap();
         let permission = json!({"id": "x", "permissionMode": "Read", "resource": "dbs/d/colls/c"});
-        let below = engine::Owner { database: "d", user: Some("u") };
+        let below = engine::Owner::user("d", "u");
         db.engine
             .create_resource(&ctx, ResourceKind::Permission, below, &permission, false)
             .unwrap();

@@ -24,6 +24,12 @@ pub const PAGE_ITEMS_MAX: usize = 10_000;
 pub const RESOURCES_PER_ACCOUNT_MAX: usize = 500;
 /// Containers that share the throughput of a database (service).
 pub const SHARED_CONTAINERS_MAX: usize = 25;
+/// Stored procedures of a container (service).
+pub const STORED_PROCEDURES_MAX: usize = 100;
+/// User-defined functions of a container (service).
+pub const UDFS_MAX: usize = 50;
+/// Triggers of a container (service: what its quota header says).
+pub const TRIGGERS_MAX: usize = 25;
 /// Throughput that one physical partition serves (service).
 pub const PARTITION_THROUGHPUT_MAX: u32 = 10_000;
 /// Lowest manual throughput, and its step (service).

@@ -231,6 +231,8 @@ impl Catalog {
         let mut writes = vec![remove(Kind::Container, container), marker];
         let rid = tables.containers[&container].handle.rid();
         writes.extend(tables.offer_of(rid).map(|number| remove(Kind::Offer, number)));
+        let scripts = tables.scripts_of_container(container);
+        writes.extend(scripts.map(|number| remove(Kind::Named, number)));
         writes
     }
 
@@ -298,6 +300,7 @@ impl Tables {
             let rid = entry.handle.rid();
             self.remove_offer_of(rid);
         }
+        self.remove_scripts_of_container(number);
         self.remove_container(number);
     }
 

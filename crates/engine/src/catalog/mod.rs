@@ -1,4 +1,5 @@
-//! The resources above items: databases, containers, users, permissions, keys, offers.
+//! The resources above items: databases, containers, users, permissions, keys, scripts,
+//! offers.
 //!
 //! All of it fits in memory and is read there; every change is one durable commit first. Numbers
 //! come from one counter that never goes back, so no rid is ever used twice.
@@ -50,7 +51,7 @@ struct Numbers {
 struct Tables {
     databases: BTreeMap<u32, Resource>,
     containers: BTreeMap<u32, ContainerEntry>,
-    /// By kind, number of the owner (a database or a user), and id.
+    /// By kind, number of the owner (a database, user or container), and id.
     named: BTreeMap<(ResourceKind, u32, String), Named>,
     offers: BTreeMap<u32, Resource>,
     names: HashMap<String, DatabaseNames>,

@@ -19,7 +19,7 @@ pub enum Kind {
     Database = 1,
     /// A container.
     Container = 2,
-    /// A user, permission or client encryption key.
+    /// A user, permission, client encryption key or script.
     Named = 3,
     /// An offer.
     Offer = 4,
@@ -60,12 +60,15 @@ pub fn decode(value: &Value) -> Result<Resource> {
     Ok(Resource { rid, etag, body: Arc::new(body.clone()) })
 }
 
-/// Kind, owner and number of a user, permission or key.
+/// Kind, owner and number of a user, permission, key or script.
 pub fn decode_named(value: &Value) -> Result<(ResourceKind, u32, u32)> {
     let kind = match value.get("kind").and_then(Value::as_str) {
         Some("user") => ResourceKind::User,
         Some("permission") => ResourceKind::Permission,
         Some("key") => ResourceKind::ClientEncryptionKey,
+        Some("procedure") => ResourceKind::StoredProcedure,
+        Some("trigger") => ResourceKind::Trigger,
+        Some("udf") => ResourceKind::Udf,
         other => return Err(Error::Fault(format!("a catalog entry has the kind {other:?}"))),
     };
     let number = |name: &str| {
@@ -75,12 +78,15 @@ pub fn decode_named(value: &Value) -> Result<(ResourceKind, u32, u32)> {
     Ok((kind, number("owner")? as u32, number("number")? as u32))
 }
 
-/// The stored form of a user, permission or key.
+/// The stored form of a user, permission, key or script.
 pub fn encode_named(kind: ResourceKind, owner: u32, number: u32, body: &Value) -> Value {
     let kind = match kind {
         ResourceKind::User => "user",
         ResourceKind::Permission => "permission",
         ResourceKind::ClientEncryptionKey => "key",
+        ResourceKind::StoredProcedure => "procedure",
+        ResourceKind::Trigger => "trigger",
+        ResourceKind::Udf => "udf",
     };
     json!({"kind": kind, "owner": owner, "number": number, "body": body})
 }

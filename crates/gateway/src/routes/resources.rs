@@ -43,14 +43,20 @@ pub async fn serve(call: &Call<'_>, kind: ResourceKind, body: Bytes) -> Result<R
 }
 
 fn owner<'a>(call: &Call<'a>, kind: ResourceKind) -> Owner<'a> {
-    let user = (kind == ResourceKind::Permission).then(|| call.second());
-    Owner { database: call.database(), user }
+    match kind {
+        ResourceKind::User | ResourceKind::ClientEncryptionKey => Owner::database(call.database()),
+        ResourceKind::Permission => Owner::user(call.database(), call.second()),
+        ResourceKind::StoredProcedure | ResourceKind::Trigger | ResourceKind::Udf => {
+            Owner::container(call.database(), call.second())
+        }
+    }
 }
 
 fn id<'a>(call: &Call<'a>, kind: ResourceKind) -> &'a str {
     match kind {
-        ResourceKind::Permission => call.third(),
         ResourceKind::User | ResourceKind::ClientEncryptionKey => call.second(),
+        ResourceKind::Permission => call.third(),
+        ResourceKind::StoredProcedure | ResourceKind::Trigger | ResourceKind::Udf => call.third(),
     }
 }
 
@@ -59,17 +65,23 @@ fn array(kind: ResourceKind) -> &'static str {
         ResourceKind::User => "Users",
         ResourceKind::Permission => "Permissions",
         ResourceKind::ClientEncryptionKey => "ClientEncryptionKeys",
+        ResourceKind::StoredProcedure => "StoredProcedures",
+        ResourceKind::Trigger => "Triggers",
+        ResourceKind::Udf => "UserDefinedFunctions",
     }
 }
 
 fn owner_rid(call: &Call<'_>, kind: ResourceKind) -> Result<Rid> {
-    let owner = Owner { database: call.database(), user: None };
+    let database = Owner::database(call.database());
     let found = match kind {
-        ResourceKind::Permission => {
-            call.engine().read_resource(ResourceKind::User, owner, call.second())
-        }
         ResourceKind::User | ResourceKind::ClientEncryptionKey => {
             call.engine().read_database(call.database())
+        }
+        ResourceKind::Permission => {
+            call.engine().read_resource(ResourceKind::User, database, call.second())
+        }
+        ResourceKind::StoredProcedure | ResourceKind::Trigger | ResourceKind::Udf => {
+            call.engine().read_container(call.database(), call.second())
         }
     };
     Ok(found.map_err(owner_is_gone)?.rid)
@@ -117,17 +129,26 @@ async fn delete(call: &Call<'_>, kind: ResourceKind) -> Result<Reply> {
 /// An owner that can go to another thread.
 struct OwnedOwner {
     database: String,
+    container: Option<String>,
     user: Option<String>,
 }
 
 impl OwnedOwner {
     fn of(call: &Call<'_>, kind: ResourceKind) -> OwnedOwner {
         let owner = owner(call, kind);
-        OwnedOwner { database: owner.database.to_owned(), user: owner.user.map(str::to_owned) }
+        OwnedOwner {
+            database: owner.database.to_owned(),
+            container: owner.container.map(str::to_owned),
+            user: owner.user.map(str::to_owned),
+        }
     }
 
     fn borrow(&self) -> Owner<'_> {
-        Owner { database: &self.database, user: self.user.as_deref() }
+        Owner {
+            database: &self.database,
+            container: self.container.as_deref(),
+            user: self.user.as_deref(),
+        }
     }
 }
 
