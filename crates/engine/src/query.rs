@@ -40,7 +40,8 @@ impl From<query::Error> for Error {
             | query::Error::Unsupported { .. }
             | query::Error::OrderByNotIndexed { .. }
             | query::Error::NoCompositeIndex
-            | query::Error::Refused(_) => Error::InvalidQuery(error.to_document()),
+            | query::Error::Refused(_)
+            | query::Error::Function(_) => Error::InvalidQuery(error.to_document()),
         }
     }
 }

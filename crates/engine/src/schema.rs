@@ -26,6 +26,7 @@ pub(crate) fn schema(definition: &ContainerDefinition) -> Schema {
         vectors: vectors.collect(),
         full_text: full_text.collect(),
         computed: computed.collect(),
+        functions: Vec::new(),
     }
 }
 

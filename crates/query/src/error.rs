@@ -32,6 +32,9 @@ pub enum Error {
     /// several rows.
     #[error("{0}")]
     Refused(&'static str),
+    /// A user-defined function failed.
+    #[error("{0}")]
+    Function(String),
     /// The continuation belongs to another query, or is damaged.
     #[error("The continuation does not belong to this query.")]
     WrongState,
@@ -41,7 +44,8 @@ pub enum Error {
         /// The bound.
         bytes_max: usize,
     },
-    /// A blocking operator did not end before the deadline, so there is no page to return.
+    /// A blocking operator or a user-defined function did not end before the deadline, so there is
+    /// no page to return.
     #[error("The query did not finish in time.")]
     Deadline,
     /// The source failed.

@@ -51,6 +51,8 @@ pub(crate) enum Expr {
     },
     Conditional(Box<[Expr; 3]>),
     Call(&'static Function, Vec<Expr>),
+    /// A user-defined function, by its place among those the query uses.
+    Udf(usize, Vec<Expr>),
     /// VectorDistance.
     Distance(Box<Distance>),
     /// FullTextContains and its relatives.

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! sql::Query ──bind──▶ BoundQuery ──plan──▶ Plan ──execute──▶ Page, State
-//!                        │                       ▲
-//!                     routing                  Source
+//!                        │                            ▲
+//!                     routing                    Source, Udf
 //! ```
 //!
 //! [`bind`] resolves names, functions and parameters; every error that does not depend on data is
@@ -44,11 +44,12 @@ mod source;
 mod spatial;
 mod state;
 pub mod testing;
+mod udf;
 mod vectors;
 
 pub use bind::{BoundQuery, bind, bind_with, check_computed};
 pub use error::Error;
-pub use exec::execute;
+pub use exec::{execute, execute_with};
 pub use matches::matches;
 pub use over::rows_over;
 pub use page::{Page, PageEnd, PageLimits};
@@ -65,4 +66,5 @@ pub use source::{
     Span,
 };
 pub use state::{STATE_BYTES_MAX, State};
+pub use udf::{Argument, NoFunctions, Udf, UdfError};
 pub use vectors::Metric;

@@ -642,6 +642,33 @@ mod tests {
     }
 
     #[test]
+    fn functions_stay_in_rewritten_queries() {
+        let schema = crate::testing::TestFunctions::schema();
+        let check = |text: &str, rewritten: &str| {
+            let parsed = sql::parse(text).unwrap();
+            let info = plan_info_with(&parsed, &Parameters::new(), &schema).unwrap();
+            assert_eq!(info.rewritten_query, rewritten, "{text}");
+            let filled = sql::parse(&rewritten.replace(FILTER_PLACEHOLDER, "true")).unwrap();
+            bind_with(&filled, &Parameters::new(), &schema).unwrap();
+        };
+        let filter = FILTER_PLACEHOLDER;
+        check(
+            "SELECT udf.same(c.x) AS y FROM c WHERE udf.isLarge(c.x) ORDER BY c.x",
+            &format!(
+                "SELECT c._rid, [{{\"item\": c.x}}] AS orderByItems, {{\"y\": udf.same(c.x)}} AS payload FROM c WHERE ((udf.isLarge(c.x)) AND ({filter})) ORDER BY c.x"
+            ),
+        );
+        check(
+            "SELECT VALUE SUM(udf.same(c.x)) FROM c WHERE udf.isLarge(c.x)",
+            "SELECT VALUE [{\"item\": SUM(udf.same(c.x))}] FROM c WHERE udf.isLarge(c.x)",
+        );
+        check(
+            "SELECT udf.same(c.x) AS k, COUNT(1) AS n FROM c GROUP BY udf.same(c.x)",
+            "SELECT [{\"item\": udf.same(c.x)}] AS groupByItems, {\"k\": udf.same(c.x), \"n\": {\"item\": COUNT(1)}} AS payload FROM c GROUP BY udf.same(c.x)",
+        );
+    }
+
+    #[test]
     fn compositions_are_refused() {
         let query = sql::parse("SELECT VALUE MIN(c.x) / 2 FROM c").unwrap();
         assert!(plan_info(&query, &Parameters::new()).is_err());

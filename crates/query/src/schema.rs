@@ -4,7 +4,7 @@ use text::Language;
 
 use crate::{Metric, Path};
 
-/// The policies of a container as far as they change what a query means.
+/// The policies and functions of a container as far as they change what a query means.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     /// Paths that hold vectors.
@@ -13,6 +13,8 @@ pub struct Schema {
     pub full_text: Vec<FullTextPath>,
     /// The computed properties.
     pub computed: Vec<Computed>,
+    /// The names of the user-defined functions.
+    pub functions: Vec<String>,
 }
 
 /// A path of the vector policy.
@@ -44,8 +46,12 @@ pub struct Computed {
 
 impl Schema {
     /// A container without policies.
-    pub(crate) const EMPTY: &'static Schema =
-        &Schema { vectors: Vec::new(), full_text: Vec::new(), computed: Vec::new() };
+    pub(crate) const EMPTY: &'static Schema = &Schema {
+        vectors: Vec::new(),
+        full_text: Vec::new(),
+        computed: Vec::new(),
+        functions: Vec::new(),
+    };
 
     /// How the vectors at a path are compared, if a policy says so.
     pub(crate) fn metric(&self, path: &Path) -> Option<Metric> {

@@ -1,13 +1,16 @@
 //! A naive source in memory, for tests of this crate and of what is built on it.
 
+mod functions;
+
 use base::{Ctx, Random};
 use bytes::Bytes;
 use item::{Draft, Item, Stamp, Value};
 
 use crate::{
     Batch, BoundQuery, Bounds, Direction, PageLimits, Parameters, Path, Plan, Point, Position,
-    Segment, Sizes, Source, SourceError, Span, State, bind, execute, plan,
+    Segment, Sizes, Source, SourceError, Span, State, bind_with, execute_with, plan,
 };
+pub use functions::TestFunctions;
 
 /// An item with this body and ordinal; panics if the body is not a JSON object.
 pub fn item(body: &str, ordinal: u64) -> Item {
@@ -347,18 +350,21 @@ pub fn all_plans(
 }
 
 /// The rows of a query over all pages of at most `rows_max` rows, planned anew for each page as the
-/// engine does; panics if anything goes wrong.
+/// engine does, with [`TestFunctions`]; panics if anything goes wrong.
 pub fn rows_in_pages(source: &VecSource, text: &str, rows_max: usize) -> Vec<String> {
     let names = |path: &Path| path.segments().iter().filter_map(Segment::name).collect();
     let keys: Vec<Vec<String>> = source.partition_key_paths.iter().map(names).collect();
     let parsed = sql::parse(text).expect("the query of a test parses");
-    let bound = bind(&parsed, &Parameters::new()).expect("the query of a test binds");
+    let bound = bind_with(&parsed, &Parameters::new(), &TestFunctions::schema());
+    let bound = bound.expect("the query of a test binds");
+    let functions = TestFunctions::of(&bound);
     let ctx = Ctx::background();
     let limits = PageLimits { rows_max, ..PageLimits::default() };
     let (mut rows, mut state) = (Vec::new(), None);
     loop {
         let plan = plan(bound.clone(), &keys, source, state.as_ref()).expect("a plan");
-        let page = execute(&ctx, &plan, source, state.as_ref(), limits).expect("a page");
+        let page = execute_with(&ctx, &plan, source, state.as_ref(), limits, &functions);
+        let page = page.expect("a page");
         assert!(page.rows.len() <= rows_max, "{text}");
         rows.extend(page.rows.iter().map(|row| String::from_utf8_lossy(row).into_owned()));
         let Some(next) = page.state else { return rows };
@@ -373,6 +379,8 @@ pub struct Generator {
     random: Random,
     /// In front of some strings, long enough to be cut from index entries.
     pub long_prefix: String,
+    /// Queries call [`TestFunctions`] too.
+    pub calls_functions: bool,
 }
 
 /// A query with what may be expected of it.
@@ -401,7 +409,8 @@ pub fn generated_composites() -> Vec<Vec<(Path, Direction)>> {
 impl Generator {
     /// Everything follows from the seed.
     pub fn new(seed: u64, long_prefix: &str) -> Generator {
-        Generator { random: Random::from_seed(seed), long_prefix: long_prefix.to_owned() }
+        let (random, long_prefix) = (Random::from_seed(seed), long_prefix.to_owned());
+        Generator { random, long_prefix, calls_functions: false }
     }
 
     fn below(&self, limit: u64) -> u64 {
@@ -459,6 +468,9 @@ impl Generator {
     }
 
     fn plain(&self) -> GeneratedQuery {
+        if self.calls_functions && self.below(4) == 0 {
+            return self.called();
+        }
         let select = self.pick(&[
             "*",
             "VALUE c.id",
@@ -481,6 +493,26 @@ impl Generator {
                 .replace("VALUE c.a, t", "c.a, t");
             return GeneratedQuery { text, order: Vec::new() };
         }
+        GeneratedQuery { text, order: Vec::new() }
+    }
+
+    /// A query whose rows are made by functions.
+    fn called(&self) -> GeneratedQuery {
+        let query = self.pick(&[
+            "SELECT VALUE udf.same(c.a) FROM c",
+            "SELECT c.id, udf.add(c.a, c.n.x) AS sum FROM c",
+            "SELECT DISTINCT VALUE udf.add(c.a, 1) FROM c",
+            "SELECT c.id, t FROM c JOIN t IN (SELECT VALUE udf.tags(c))",
+            "SELECT VALUE {\"n\": udf.count(c.id, c.pk, 1, 2, 3), \"a\": [udf.same(c.b)]} FROM c",
+            "SELECT COUNT(udf.isLarge(c.a)) AS n, MAX(udf.same(c.id)) AS most FROM c",
+        ]);
+        let text = match self.below(4) {
+            0 => format!(
+                "SELECT udf.same(c.a) AS k, COUNT(1) AS n FROM c{} GROUP BY udf.same(c.a)",
+                self.filter()
+            ),
+            _ => format!("{query}{}", self.filter()),
+        };
         GeneratedQuery { text, order: Vec::new() }
     }
 
@@ -566,6 +598,15 @@ impl Generator {
             "c.id" => format!("\"i{:02}\"", self.below(20)),
             _ => self.value(),
         };
+        if self.calls_functions && self.below(4) == 0 {
+            return match self.below(5) {
+                0 => format!("udf.same({path}) = {}", value()),
+                1 => format!("udf.isLarge({path})"),
+                2 => format!("{path} = udf.same({})", value()),
+                3 => format!("udf.add({path}, {}) IN ({}, 'xx', 4)", value(), value()),
+                _ => format!("ARRAY_CONTAINS(udf.tags(c), {})", self.value()),
+            };
+        }
         match self.below(11) {
             0..=3 => format!("{path} = {}", value()),
             4 => format!("{path} {} {}", self.pick(&["<", "<=", ">", ">=", "!="]), value()),

@@ -57,6 +57,7 @@ fn schema(case: &Json, datasets: &Json) -> Schema {
         vectors: list(name, "vectorPaths").iter().map(vector).collect(),
         full_text: list(name, "fullTextPaths").iter().map(full_text).collect(),
         computed: Vec::new(),
+        functions: Vec::new(),
     }
 }
 

@@ -28,6 +28,8 @@ const UNORDERED: &[&str] = &[
     "SELECT VALUE COUNT(1) FROM c WHERE c.a = 1",
     "SELECT MIN(c.a) AS lo, MAX(c.id) AS hi, COUNT(c.b) AS n FROM c",
     "SELECT VALUE c.id FROM c WHERE EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 'x')",
+    "SELECT c.id, udf.add(c.a, c.a) AS twice FROM c WHERE udf.isLarge(c.a) OR c.a = 'longer-a'",
+    "SELECT udf.same(c.a) AS a, COUNT(1) AS n FROM c WHERE c.b GROUP BY udf.same(c.a)",
 ];
 
 const ORDERED: &[&str] = &[
@@ -40,6 +42,7 @@ const ORDERED: &[&str] = &[
     "SELECT c.id, c.a, t FROM c JOIN t IN c.tags ORDER BY c.a",
     "SELECT c.id, c.a FROM c WHERE c.id IN ('i1', 'i2', 'i4') ORDER BY c.a",
     "SELECT DISTINCT c.a FROM c ORDER BY c.a",
+    "SELECT c.id, udf.same(c.a) AS a FROM c WHERE NOT udf.isLarge(c.a) ORDER BY c.a DESC",
     "SELECT VALUE {\"_rid\": c._rid, \"a\": c.a, \"payload\": c} FROM c WHERE true ORDER BY c.a",
     "SELECT c._rid, [{\"item\": c.a}] AS orderByItems, c.a, c AS payload FROM c WHERE (true) ORDER BY c.a DESC",
 ];

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use base::Ctx;
 use item::Value;
-use query::testing::{VecSource, item};
+use query::testing::{TestFunctions, VecSource, item};
 use query::{Direction, PageLimits, Parameters, Path};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plans.golden");
@@ -63,14 +63,17 @@ fn source(name: &str) -> VecSource {
 
 /// What the script says about a query.
 fn explain(source: &VecSource, text: &str) -> String {
-    let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
+    let (parsed, schema) = (sql::parse(text).unwrap(), TestFunctions::schema());
+    let bound = query::bind_with(&parsed, &Parameters::new(), &schema).unwrap();
+    let functions = TestFunctions::of(&bound);
     let keys = [vec!["country".to_owned()]];
     let plan = match query::plan(bound, &keys, source, None) {
         Ok(plan) => plan,
         Err(error) => return format!("refused: {error}\n"),
     };
     let ctx = Ctx::background();
-    let page = query::execute(&ctx, &plan, source, None, PageLimits::default()).unwrap();
+    let limits = PageLimits::default();
+    let page = query::execute_with(&ctx, &plan, source, None, limits, &functions).unwrap();
     let (read, mut out) = (ctx.meter().read(), plan.to_string());
     let few = page.rows.iter().take(3).map(|row| String::from_utf8_lossy(row));
     let few: Vec<_> = few.map(|row| row.chars().take(40).collect::<String>()).collect();

@@ -34,6 +34,7 @@ fn schema() -> Schema {
             computed("both", "SELECT VALUE ARRAY_CONCAT(root.tags, [root.low]) FROM root"),
             computed("alias", "SELECT VALUE x.name FROM x"),
         ],
+        functions: Vec::new(),
     }
 }
 

@@ -63,8 +63,8 @@ fn expression(query: &sql::Query, schema: &Schema) -> Result<Expr, Error> {
         Projection::Value(expr) if is_bare && is_plain_block && is_plain(&expr) => Ok(expr),
         Projection::Value(_) | Projection::Object(_) => Err(Error::Refused(
             "The query of a computed property must be SELECT VALUE of one expression FROM the \
-             item, without other clauses, subqueries, aggregates, spatial functions and functions \
-             whose results change.",
+             item, without other clauses, subqueries, aggregates, spatial functions, user-defined \
+             functions and functions whose results change.",
         )),
     }
 }
@@ -92,7 +92,7 @@ fn is_plain(expr: &Expr) -> bool {
             let is_allowed = function.body.is_pure() && !function.name.starts_with("ST_");
             is_allowed && arguments.iter().all(is_plain)
         }
-        Expr::Distance(_) | Expr::TextMatch(_) => false,
+        Expr::Udf(..) | Expr::Distance(_) | Expr::TextMatch(_) => false,
         Expr::Aggregate(_) | Expr::GroupKey(_) | Expr::Subquery(..) => false,
     }
 }

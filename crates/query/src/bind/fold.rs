@@ -34,7 +34,8 @@ fn has_constant_operands(expr: &Expr) -> bool {
         }
         Expr::Conditional(parts) => all(&parts[..]),
         Expr::Call(function, arguments) => function.body.is_pure() && all(arguments),
-        Expr::Distance(_)
+        Expr::Udf(..)
+        | Expr::Distance(_)
         | Expr::TextMatch(_)
         | Expr::Slot(_)
         | Expr::Aggregate(_)

@@ -47,12 +47,19 @@ pub struct BoundQuery {
     /// The canonical text of projection and filter, for people.
     pub(crate) projection_text: String,
     pub(crate) filter_text: Option<String>,
+    functions: Vec<String>,
 }
 
 impl BoundQuery {
     /// Whether it has a WHERE clause.
     pub fn has_filter(&self) -> bool {
         self.filter_text.is_some()
+    }
+
+    /// The user-defined functions it calls, each once, by first use. [`Udf`](crate::Udf) calls them by
+    /// their place here.
+    pub fn functions(&self) -> &[String] {
+        &self.functions
     }
 
     /// The block whose rows come out.
@@ -99,6 +106,7 @@ pub fn bind_with(
         unfiltered_fingerprint: resumable(query).map(|query| fingerprint(&query, parameters)),
         projection_text: query.select.selection.to_string(),
         filter_text: query.filter.as_ref().map(Scalar::to_string),
+        functions: binder.functions,
     })
 }
 
@@ -156,6 +164,8 @@ struct Binder<'p> {
     main_paths: Vec<Option<Path>>,
     /// For each slot of the first stage its path.
     stage_paths: Vec<Option<Path>>,
+    /// The user-defined functions met so far.
+    functions: Vec<String>,
 }
 
 /// An ORDER BY clause. A ranking wins over paths.
@@ -200,6 +210,7 @@ impl<'p> Binder<'p> {
             stages: Vec::new(),
             main_paths: Vec::new(),
             stage_paths: Vec::new(),
+            functions: Vec::new(),
         }
     }
 

@@ -32,8 +32,8 @@ impl Binder<'_> {
             ScalarKind::Object(properties) => self.object(properties),
             ScalarKind::Unary { op, operand } => self.unary(*op, operand),
             ScalarKind::Binary { op, left, right } => self.binary(*op, left, right),
-            ScalarKind::And(operands) => self.scalars(operands).map(Expr::And),
-            ScalarKind::Or(operands) => self.scalars(operands).map(Expr::Or),
+            ScalarKind::And(operands) => self.chain(operands).map(Expr::And),
+            ScalarKind::Or(operands) => self.chain(operands).map(Expr::Or),
             ScalarKind::In { negated, needle, items } => self.in_list(*negated, needle, items),
             ScalarKind::Between { negated, value, low, high } => {
                 self.between(*negated, value, low, high)
@@ -42,8 +42,11 @@ impl Binder<'_> {
                 self.like(*negated, value, pattern, *escape)
             }
             ScalarKind::Conditional { condition, yes, no } => self.conditional(condition, yes, no),
-            ScalarKind::Call { udf, name, arguments } => {
-                self.call(*udf, name, arguments, scalar.span)
+            ScalarKind::Call { udf: false, name, arguments } => {
+                self.call(name, arguments, scalar.span)
+            }
+            ScalarKind::Call { udf: true, name, arguments } => {
+                self.udf(name, arguments, scalar.span)
             }
             ScalarKind::Subquery { kind, query } => self.subquery(*kind, query, scalar.span),
         };
@@ -191,16 +194,34 @@ impl Binder<'_> {
         })
     }
 
-    fn call(
-        &mut self,
-        udf: bool,
-        name: &str,
-        arguments: &[Scalar],
-        span: Span,
-    ) -> Result<Expr, Error> {
-        if udf {
-            return Err(Error::unsupported(format!("the function udf.{name}"), span));
+    /// The operands of AND or OR, those that cannot fail first. The value is the same in any order;
+    /// but what the index leaves out is never asked whether it fails, and so a query fails for the
+    /// same items with the index and without. Functions are called as rarely as can be, too.
+    fn chain(&mut self, operands: &[Scalar]) -> Result<Vec<Expr>, Error> {
+        let mut sure = Vec::with_capacity(operands.len());
+        let mut unsure = Vec::new();
+        for operand in operands {
+            let list = if may_fail(operand) { &mut unsure } else { &mut sure };
+            list.push(self.scalar(operand)?);
         }
+        sure.append(&mut unsure);
+        Ok(sure)
+    }
+
+    fn udf(&mut self, name: &str, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
+        if !self.schema.functions.iter().any(|own| own == name) {
+            let message = format!("The user-defined function '{name}' is not found.");
+            return Err(sql::Error::at(Code::UnknownFunction, span, message).into());
+        }
+        let known = self.functions.iter().position(|own| own == name);
+        let at = known.unwrap_or(self.functions.len());
+        if known.is_none() {
+            self.functions.push(name.to_owned());
+        }
+        Ok(Expr::Udf(at, self.scalars(arguments)?))
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
         if is_aggregate(name) {
             return self.aggregate(name, arguments, span);
         }
@@ -275,6 +296,18 @@ fn has_aggregate_or_subquery(scalar: &Scalar) -> bool {
         kind => {
             let mut found = false;
             kind.for_each_child(&mut |child| found = found || has_aggregate_or_subquery(child));
+            found
+        }
+    }
+}
+
+/// Whether evaluating an expression can fail: a function or a subquery in it may.
+fn may_fail(scalar: &Scalar) -> bool {
+    match &scalar.kind {
+        ScalarKind::Subquery { .. } | ScalarKind::Call { udf: true, .. } => true,
+        kind => {
+            let mut found = false;
+            kind.for_each_child(&mut |child| found = found || may_fail(child));
             found
         }
     }

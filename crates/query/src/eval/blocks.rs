@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use item::Value;
 
-use super::{Env, eval, object};
+use super::{Env, eval, holds, object};
 use crate::Error;
 use crate::aggregate::Accumulator;
 use crate::datum::Datum;
@@ -88,7 +88,7 @@ impl Block {
 
     fn filtered<'a>(&'a self, env: &mut Env<'a>, visit: Visit<'a, '_>) -> Result<Flow, Error> {
         let passes = match &self.filter {
-            Some(filter) => eval(filter, env)?.is_true(),
+            Some(filter) => holds(filter, env)?,
             None => true,
         };
         if passes { visit(env) } else { Ok(Flow::Continue) }

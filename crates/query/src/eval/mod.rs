@@ -1,7 +1,7 @@
 //! Evaluating bound expressions.
 //!
 //! Problems with types are never errors: they give undefined. What can fail is a scalar subquery
-//! with several rows.
+//! with several rows, and a user-defined function.
 
 mod blocks;
 pub(crate) mod like;
@@ -16,6 +16,7 @@ use crate::Error;
 use crate::datum::Datum;
 use crate::expr::{Expr, LikePattern};
 use crate::functions::Body;
+use crate::udf::{self, NoFunctions, Udf};
 use like::Pattern;
 
 pub(crate) use blocks::{Flow, Groups};
@@ -26,6 +27,8 @@ pub(crate) struct Env<'a> {
     pub ctx: &'a Ctx,
     /// The time at which the query began.
     pub started: Timestamp,
+    /// The user-defined functions.
+    pub functions: &'a dyn Udf,
     /// The ordinal of the item.
     pub ordinal: u64,
     /// The values of the slots, innermost last.
@@ -53,6 +56,7 @@ impl<'a> Env<'a> {
         Env {
             ctx,
             started,
+            functions: &NoFunctions,
             ordinal: 0,
             slots: Vec::new(),
             aggregates: Vec::new(),
@@ -86,12 +90,31 @@ pub(crate) fn eval<'a>(expr: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, E
         }
         Expr::Conditional(parts) => conditional(parts, env),
         Expr::Call(function, arguments) => call(&function.body, arguments, env),
+        Expr::Udf(function, arguments) => udf::call(*function, arguments, env),
         Expr::Distance(distance) => distance.value(env),
         Expr::TextMatch(text_match) => text_match.value(env),
         Expr::Aggregate(at) => Ok(env.aggregates[*at].clone().into()),
         Expr::GroupKey(at) => Ok(env.keys[*at].clone().into()),
         Expr::Subquery(kind, block) => subquery(*kind, block, env),
     }
+}
+
+/// Whether an expression is true. What is not true decides an AND here: undefined or false makes no
+/// difference, and the index passes over such items too.
+pub(crate) fn holds<'a>(expr: &'a Expr, env: &mut Env<'a>) -> Result<bool, Error> {
+    let (operands, decisive) = if let Expr::And(operands) = expr {
+        (operands, false)
+    } else if let Expr::Or(operands) = expr {
+        (operands, true)
+    } else {
+        return Ok(eval(expr, env)?.is_true());
+    };
+    for operand in operands {
+        if holds(operand, env)? == decisive {
+            return Ok(decisive);
+        }
+    }
+    Ok(!decisive)
 }
 
 fn coalesce<'a>(left: &'a Expr, right: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, Error> {

@@ -34,6 +34,7 @@ use crate::expr::{Expr, Grouping, Projection};
 use crate::key;
 use crate::plan::Shortcut;
 use crate::state::Place;
+use crate::udf::{NoFunctions, Udf};
 use crate::{BoundQuery, Direction, Error, Page, PageEnd, PageLimits, Plan, Source, State};
 use order::Order;
 use sink::{Sink, Verdict};
@@ -47,6 +48,8 @@ const CANDIDATES_PER_CHECK: usize = 32;
 ///
 /// The plan must be the one of the earlier pages, made over a source of the same scope; the data
 /// may have changed. A page may be empty and still have a state.
+///
+/// A query that calls user-defined functions fails: [`execute_with`] is for those.
 pub fn execute(
     ctx: &Ctx,
     plan: &Plan,
@@ -54,10 +57,24 @@ pub fn execute(
     resume: Option<&State>,
     limits: PageLimits,
 ) -> Result<Page, Error> {
+    execute_with(ctx, plan, source, resume, limits, &NoFunctions)
+}
+
+/// The same for a query that calls functions.
+///
+/// Time that is up between two items ends the page; a function that runs out of time fails it.
+pub fn execute_with(
+    ctx: &Ctx,
+    plan: &Plan,
+    source: &dyn Source,
+    resume: Option<&State>,
+    limits: PageLimits,
+    functions: &dyn Udf,
+) -> Result<Page, Error> {
     if resume.is_some_and(|state| state.fingerprint != plan.fingerprint()) {
         return Err(Error::WrongState);
     }
-    let run = Run { ctx, started: ctx.now(), plan, source, limits };
+    let run = Run { ctx, started: ctx.now(), plan, source, limits, functions };
     match () {
         () if !plan.query.outer.is_empty() => run.staged(resume),
         () if plan.query.ranking.is_some() => run.ranked(resume),
@@ -75,6 +92,7 @@ struct Run<'a> {
     plan: &'a Plan,
     source: &'a dyn Source,
     limits: PageLimits,
+    functions: &'a dyn Udf,
 }
 
 /// Called with a row, the query it is a row of, and the item it comes from.
@@ -137,7 +155,7 @@ impl<'a> Run<'a> {
                 let end = full.unwrap_or(PageEnd::Bytes);
                 return Ok(self.stopped(sink, progress, end));
             }
-            if count % CANDIDATES_PER_CHECK == 0 && self.ctx.deadline().is_over() {
+            if self.is_late(count) {
                 return self.out_of_time(sink, progress);
             }
         }
@@ -206,9 +224,24 @@ impl<'a> Run<'a> {
             Some(item) => Datum::Node(item.root()),
             None => Datum::UNDEFINED,
         };
-        let mut env = Env::with_root(self.ctx, self.started, root);
+        let mut env = self.env_of(root);
         env.ordinal = candidate.ordinal().unwrap_or(0);
         env
+    }
+
+    /// An environment whose slot 0 is this value.
+    fn env_of<'e>(&self, root: Datum<'e>) -> Env<'e>
+    where
+        'a: 'e,
+    {
+        Env { functions: self.functions, ..Env::with_root(self.ctx, self.started, root) }
+    }
+
+    /// Whether it is time to look at the clock, and the clock says that time is up. Calls of
+    /// functions may be long.
+    fn is_late(&self, candidates: usize) -> bool {
+        let calls = !self.plan.query.functions().is_empty();
+        (calls || candidates.is_multiple_of(CANDIDATES_PER_CHECK)) && self.ctx.deadline().is_over()
     }
 
     /// Calls `visit` with every row of every candidate, for operators that need them all.
@@ -226,7 +259,7 @@ impl<'a> Run<'a> {
                 break;
             }
             count += 1;
-            if count % CANDIDATES_PER_CHECK == 0 && self.ctx.deadline().is_over() {
+            if self.is_late(count) {
                 return Err(Error::Deadline);
             }
         }
@@ -251,7 +284,7 @@ impl<'a> Run<'a> {
         let Some(grouping) = &block.grouping else { return self.streamed(resume) };
         let sink = self.sink(resume);
         let mut sorter = self.sorter(&sink, resume)?;
-        let mut env = Env::with_root(self.ctx, self.started, Datum::UNDEFINED);
+        let mut env = self.env_of(Datum::UNDEFINED);
         let mut take = |key: Vec<u8>, keys, aggregates| -> Result<(), Error> {
             let value = block.projection.group_value(&mut env, keys, aggregates)?;
             let Some(value) = value else { return Ok(()) };

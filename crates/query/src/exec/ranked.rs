@@ -14,7 +14,7 @@ use bytes::Bytes;
 use item::Item;
 
 use super::walk::Candidate;
-use super::{CANDIDATES_PER_CHECK, Run, project};
+use super::{Run, project};
 use crate::datum::Datum;
 use crate::eval::{Env, Flow, eval};
 use crate::expr::Block;
@@ -111,7 +111,7 @@ impl Run<'_> {
         }
         let block = Block { filter: None, ..self.plan.query.block.clone() };
         self.for_each_item(&mut |item| {
-            let mut env = Env::with_root(self.ctx, self.started, Datum::Node(item.root()));
+            let mut env = self.env_of(Datum::Node(item.root()));
             block.for_each_row(&mut env, &mut |env| {
                 for (component, statistics) in components.iter().zip(&mut statistics) {
                     let Score::Relevance(score) = &component.score else { continue };
@@ -137,7 +137,7 @@ impl Run<'_> {
                 for item in &batch.rows {
                     visit(item)?;
                     count += 1;
-                    if count % CANDIDATES_PER_CHECK == 0 && self.ctx.deadline().is_over() {
+                    if self.is_late(count) {
                         return Err(Error::Deadline);
                     }
                 }

@@ -5,7 +5,7 @@ use item::{Item, Kind, Value};
 use super::Run;
 use super::entries::count_common;
 use crate::datum::Datum;
-use crate::eval::{Env, Groups};
+use crate::eval::Groups;
 use crate::expr::Grouping;
 use crate::plan::{Extreme, Shortcut};
 use crate::{Bounds, Direction, Error, Path, Position, Span};
@@ -101,7 +101,7 @@ impl Run<'_> {
         grouping: &Grouping,
         groups: &mut Groups,
     ) -> Result<(), Error> {
-        let mut env = Env::with_root(self.ctx, self.started, Datum::Node(item.root()));
+        let mut env = self.env_of(Datum::Node(item.root()));
         self.reader().check_memory(groups.add_count(grouping, &mut env, count as u64)?)
     }
 

@@ -61,7 +61,7 @@ impl Run<'_> {
 
     fn first_stage(&self) -> Result<Vec<Row>, Error> {
         let mut stage = Stage::new(&self.plan.query.block);
-        let mut env = Env::with_root(self.ctx, self.started, Datum::UNDEFINED);
+        let mut env = self.env_of(Datum::UNDEFINED);
         let indexed = match &self.plan.shortcut {
             Some(shortcut) => self.shortcut(shortcut)?,
             None => None,
@@ -85,7 +85,7 @@ impl Run<'_> {
         let ranking = self.plan.query.ranking.as_ref().filter(|_| is_last);
         let (reader, knowledge) = (self.reader(), Knowledge::default());
         for row in rows {
-            let mut env = Env::with_root(self.ctx, self.started, Datum::borrowed(&row.value));
+            let mut env = self.env_of(Datum::borrowed(&row.value));
             block.for_each_row(&mut env, &mut |env| {
                 let order = match ranking {
                     Some(ranking) => ranking.key(&knowledge, 0, env)?,
@@ -96,7 +96,7 @@ impl Run<'_> {
                 Ok(Flow::Continue)
             })?;
         }
-        stage.finish(&mut Env::with_root(self.ctx, self.started, Datum::UNDEFINED))
+        stage.finish(&mut self.env_of(Datum::UNDEFINED))
     }
 }
 
