@@ -143,6 +143,16 @@ pub(crate) fn query(meter: &MeterReading) -> RequestCharge {
     )
 }
 
+/// One run of a stored procedure or trigger: 0.15 RU.
+pub(crate) const SCRIPT: RequestCharge = RequestCharge::from_raw(315_000);
+/// Interpreter steps that cost 1 RU.
+const STEPS_PER_UNIT: u64 = 2_000_000;
+
+/// What the steps of a script cost.
+pub(crate) fn fuel(steps: u64) -> RequestCharge {
+    RequestCharge::from_raw(steps * RequestCharge::ONE.raw() / STEPS_PER_UNIT)
+}
+
 /// What a failed request reports.
 pub fn of_failure(error: &Error) -> RequestCharge {
     match error {
@@ -151,6 +161,7 @@ pub fn of_failure(error: &Error) -> RequestCharge {
         | Error::PreconditionFailed
         | Error::PatchConditionFailed => REFUSED_WRITE,
         Error::Throttled { .. } => THROTTLED,
+        Error::Script(error) => error.charge,
         Error::Invalid(_)
         | Error::InvalidQuery(_)
         | Error::NotSupported(_)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use model::RequestCharge;
 use model::session::Lsn;
 
 /// The result of an engine operation.
@@ -54,6 +55,9 @@ pub enum Error {
     /// The deadline passed; nothing was changed.
     #[error("The operation took longer than its deadline.")]
     Timeout,
+    /// A script ended with an exception; everything it did is undone.
+    #[error("{}", .0.message)]
+    Script(Box<ScriptError>),
     /// The id is taken.
     #[error("Entity with the specified id already exists in the system.")]
     Conflict,
@@ -95,6 +99,19 @@ pub enum Error {
     /// Stored bytes contradict the format, or the disk failed. Never guessed around.
     #[error("storage fault: {0}")]
     Fault(String),
+}
+
+/// How a script ended.
+#[derive(Debug)]
+pub struct ScriptError {
+    /// The number of the error that escaped, 0 if it had none.
+    pub number: u32,
+    /// What it said, and where in the script.
+    pub message: String,
+    /// What the script logged.
+    pub log: String,
+    /// The price of what it did.
+    pub charge: RequestCharge,
 }
 
 impl From<store::Error> for Error {

@@ -23,8 +23,8 @@ impl Engine {
         scope: &Scope,
         query: &QueryText,
     ) -> Result<Explanation> {
-        let bound = self.bind(container, query)?;
-        let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
+        let bound = self.core.bind(container, query)?;
+        let (source, key_paths) = self.core.query_source(ctx, container, scope, &bound)?;
         let plan = query::plan(bound, &key_paths, &source, None)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })
     }

@@ -23,36 +23,35 @@ use crate::ops::{
     ChangeFeedMode, ChangeFeedPage, ChangeFeedRequest, ChangeFeedStart, FeedPage, PageRequest,
     Scope,
 };
-use crate::{Container, Engine, Error, Result, charge};
+use crate::{Container, Core, Engine, Error, Result, charge};
 
 /// Rows looked at in one go.
 const ROWS: usize = 512;
 
-impl Engine {
+impl Core {
     /// One page of the items of a scope, in storage order.
-    pub fn read_feed(
+    pub(crate) fn read_feed(
         &self,
         ctx: &Ctx,
         container: &Container,
         scope: &Scope,
         page: &PageRequest,
     ) -> Result<FeedPage> {
-        let view = self.core.store.view();
+        let view = self.store.view();
         let selection = container.select(scope)?;
         check_sessions(container, &view, &selection, page.session.as_ref())?;
         let erasures = container.published_erasures(&view);
         let visibility = container.visibility(ctx.now().as_secs() as u32, &erasures);
         let walk = Walk { container, selection: &selection, view: &view, visibility };
         let start = match &page.continuation {
-            Some(token) => parse_place(&self.core.unseal(Purpose::Feed, container, token)?)?,
+            Some(token) => parse_place(&self.unseal(Purpose::Feed, container, token)?)?,
             None => Place { index: 0, ordinal: 0 },
         };
         let items_max = items_max(page.items_max);
         let (items, end) = walk.page(ctx, start, items_max)?;
         items.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
         ctx.meter().items_returned(items.len() as u64);
-        let continuation =
-            end.map(|place| self.core.seal(Purpose::Feed, container, &place.to_bytes()));
+        let continuation = end.map(|place| self.seal(Purpose::Feed, container, &place.to_bytes()));
         let partition = selection.partitions.first().copied().unwrap_or(0);
         Ok(FeedPage {
             charge: charge::feed(items.iter().map(Item::text_len)),
@@ -65,6 +64,19 @@ impl Engine {
             is_cut_by_time: false,
             index_use: None,
         })
+    }
+}
+
+impl Engine {
+    /// One page of the items of a scope, in storage order.
+    pub fn read_feed(
+        &self,
+        ctx: &Ctx,
+        container: &Container,
+        scope: &Scope,
+        page: &PageRequest,
+    ) -> Result<FeedPage> {
+        self.core.read_feed(ctx, container, scope, page)
     }
 
     /// One page of changes of a scope.

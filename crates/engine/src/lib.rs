@@ -23,16 +23,19 @@ mod parsed;
 mod pending;
 mod query;
 mod schema;
+mod scripts;
 mod scripts_check;
 mod source;
+mod transaction;
 mod verify;
 
 pub use catalog::{OfferMigration, Owner};
 pub use container::{Container, PartitionStatistics, RangeInfo};
-pub use error::{Error, Result};
+pub use error::{Error, Result, ScriptError};
 pub use explain::Explanation;
 pub use lock::PartitionGuard;
 pub use pending::Pending;
+pub use scripts::Scripted;
 pub use verify::VerifyReport;
 
 use std::future::Future;
@@ -52,6 +55,7 @@ use background::Background;
 use catalog::Catalog;
 use lock::Locks;
 use ops::{EtagCondition, Resource, ResourceKind, ResourceStatus, Throughput};
+use scripts::{Programs, Scripts};
 
 /// What an engine is given besides its store.
 pub struct Options {
@@ -63,6 +67,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Largest logical partition in bytes of item text.
     pub logical_partition_bytes_max: u64,
+    /// The threads and limits of scripts.
+    pub scripts: script::PoolOptions,
     /// Whether background work (expiry, dropping, index changes) runs on a thread of its own.
     /// Without it, call [`Engine::work`].
     pub is_background: bool,
@@ -76,6 +82,7 @@ impl Options {
             random: Arc::new(Random::from_entropy()),
             cache_bytes,
             logical_partition_bytes_max: limits::LOGICAL_PARTITION_BYTES_MAX,
+            scripts: script::PoolOptions::default(),
             is_background: true,
         }
     }
@@ -97,6 +104,8 @@ pub(crate) struct Core {
     pub(crate) random: Arc<Random>,
     pub(crate) seal_key: [u8; 32],
     pub(crate) parsed: parsed::Parsed,
+    pub(crate) scripts: Scripts,
+    pub(crate) programs: Programs,
     pub(crate) logical_partition_bytes_max: u64,
 }
 
@@ -111,6 +120,8 @@ impl Engine {
             cache: Arc::new(ItemCache::new(cache_bytes)),
             locks: Locks::new(),
             parsed: parsed::Parsed::default(),
+            scripts: Scripts::new(options.scripts),
+            programs: Programs::default(),
             clock: options.clock,
             random: options.random,
             logical_partition_bytes_max: options.logical_partition_bytes_max,

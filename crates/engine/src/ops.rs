@@ -99,6 +99,57 @@ pub enum BatchOperation {
     Read(ItemId, EtagCondition),
 }
 
+/// One run of a stored procedure.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Its name or resource id.
+    pub procedure: String,
+    /// What it is called with.
+    pub arguments: Vec<Value>,
+    /// Whether what it logs is wanted.
+    pub is_logging: bool,
+}
+
+/// The answer of a stored procedure.
+#[derive(Clone, Debug)]
+pub struct ScriptAnswer {
+    /// What it put into the response, as JSON text.
+    pub body: Option<Bytes>,
+    /// What it logged, if that was wanted.
+    pub log: Option<String>,
+    /// The price of all it did.
+    pub charge: RequestCharge,
+    /// The id of the physical partition it ran in.
+    pub partition: u32,
+    /// The position of that partition.
+    pub lsn: u64,
+}
+
+/// The triggers a write names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Triggers {
+    /// Runs before the write and may change its body.
+    pub pre: Option<String>,
+    /// Runs after it, in the same transaction.
+    pub post: Option<String>,
+}
+
+impl Triggers {
+    /// Whether none is named.
+    pub fn is_empty(&self) -> bool {
+        self.pre.is_none() && self.post.is_none()
+    }
+}
+
+/// The answer to a write with triggers.
+#[derive(Clone, Debug)]
+pub struct TriggeredAnswer {
+    /// The answer to the write.
+    pub answer: ItemAnswer,
+    /// What a post-trigger made of the response, as JSON text.
+    pub body: Option<Bytes>,
+}
+
 /// The answer to a transactional batch.
 #[derive(Debug)]
 pub struct BatchAnswer {

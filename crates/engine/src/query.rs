@@ -7,21 +7,21 @@
 
 use base::Ctx;
 use bytes::Bytes;
-use item::{Json, Node};
+use item::{Json, Node, Value};
 use model::container::IndexingMode;
 use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
-use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State};
+use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State, Udf};
 use sql::Condition;
 
 use crate::container::Selection;
 use crate::continuation::Purpose;
 use crate::feed::{check_sessions, items_max, session_of};
 use crate::ops::{FeedPage, PageRequest, QueryText, Resource, Scope};
-use crate::schema::schema;
+use crate::scripts::Functions;
 use crate::source::{ContainerSource, key_of};
-use crate::{Container, Engine, Error, Result, charge};
+use crate::{Container, Core, Engine, Error, Result, charge};
 
 /// Memory that sorting, grouping and DISTINCT of one query may hold.
 const MEMORY_BYTES_MAX: usize = 64 << 20;
@@ -46,6 +46,11 @@ impl From<query::Error> for Error {
     }
 }
 
+/// Whether a query calls user-defined functions. Most texts tell at a glance that theirs does not.
+pub(crate) fn calls_functions(text: &str, parsed: &sql::Query) -> bool {
+    text.contains("udf") && parsed.calls_functions()
+}
+
 /// Reads the condition of a patch.
 pub(crate) fn parse_condition(text: &str) -> Result<Condition> {
     sql::parse_condition(text).map_err(|error| query::Error::from(error).into())
@@ -64,23 +69,23 @@ fn parameters(query: &QueryText) -> Parameters {
     parameters
 }
 
-impl Engine {
-    /// Runs one page of a query.
-    pub fn query_items(
+impl Core {
+    /// Runs one page of a query that may call these functions.
+    pub(crate) fn query_page(
         &self,
         ctx: &Ctx,
         container: &Container,
         scope: &Scope,
-        query: &QueryText,
+        bound: BoundQuery,
         page: &PageRequest,
+        functions: &dyn Udf,
     ) -> Result<FeedPage> {
-        let bound = self.bind(container, query)?;
         check_scan(container, &bound, page)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
         source.selection.partitions.iter().for_each(|_| ctx.meter().partition_visited());
         let state = page.continuation.as_deref().map(|token| {
-            let bytes = self.core.unseal(Purpose::Query, container, token)?;
+            let bytes = self.unseal(Purpose::Query, container, token)?;
             State::decode(&bytes).map_err(Error::from)
         });
         let state = state.transpose()?;
@@ -90,11 +95,11 @@ impl Engine {
             bytes_max: limits::PAGE_BYTES_MAX,
             memory_bytes_max: MEMORY_BYTES_MAX,
         };
-        let found = query::execute(ctx, &plan, &source, state.as_ref(), limits)?;
+        let found = query::execute_with(ctx, &plan, &source, state.as_ref(), limits, functions)?;
         ctx.meter().items_returned(found.rows.len() as u64);
         let is_cut_by_time = found.end == query::PageEnd::Deadline;
         let continuation =
-            found.state.map(|state| self.core.seal(Purpose::Query, container, &state.encode()));
+            found.state.map(|state| self.seal(Purpose::Query, container, &state.encode()));
         let partition = source.selection.partitions.first().copied().unwrap_or(0);
         let meter = ctx.meter().read();
         Ok(FeedPage {
@@ -112,8 +117,8 @@ impl Engine {
 
     /// Reads a query over a container.
     pub(crate) fn bind(&self, container: &Container, query: &QueryText) -> Result<BoundQuery> {
-        let parsed = self.core.parsed.get(&query.text).map_err(query::Error::from)?;
-        let schema = schema(&container.definition());
+        let parsed = self.parsed.get(&query.text).map_err(query::Error::from)?;
+        let schema = self.schema(container, calls_functions(&query.text, &parsed));
         Ok(query::bind_with(&parsed, &parameters(query), &schema)?)
     }
 
@@ -129,7 +134,31 @@ impl Engine {
         let pins = query::routing(query, &key_paths).pins;
         let selection = narrowed(container, container.select(scope)?, &pins);
         let now = ctx.now().as_secs() as u32;
-        Ok((ContainerSource::new(&self.core, container, selection, now), key_paths))
+        Ok((ContainerSource::new(self, container, selection, now), key_paths))
+    }
+
+    /// The value of an expression that refers to no item.
+    pub(crate) fn evaluate(&self, ctx: &Ctx, query: &QueryText) -> Result<Value> {
+        let parsed = self.parsed.get(&query.text).map_err(query::Error::from)?;
+        let bound = query::bind(&parsed, &parameters(query))?;
+        let rows = query::rows_over(ctx, &bound, std::iter::empty())?;
+        let value = rows.first().map(|row| Value::parse(row)).transpose();
+        Ok(value.map_err(|error| Error::Fault(error.to_string()))?.unwrap_or_default())
+    }
+}
+
+impl Engine {
+    /// Runs one page of a query that calls no user-defined functions.
+    pub fn query_items(
+        &self,
+        ctx: &Ctx,
+        container: &Container,
+        scope: &Scope,
+        query: &QueryText,
+        page: &PageRequest,
+    ) -> Result<FeedPage> {
+        let bound = self.core.bind(container, query)?;
+        self.core.query_page(ctx, container, scope, bound, page, &Functions::NONE)
     }
 
     /// The plan of a query, as clients that fan out themselves want it. `features` is what the
@@ -144,7 +173,7 @@ impl Engine {
         features: Option<&str>,
     ) -> Result<String> {
         let parsed = sql::parse(&query.text).map_err(query::Error::from)?;
-        let schema = schema(&container.definition());
+        let schema = self.core.schema(container, calls_functions(&query.text, &parsed));
         let mut info = query::plan_info_with(&parsed, &parameters(query), &schema)?;
         let missing = missing_features(&info, features);
         if !missing.is_empty() {

@@ -3,8 +3,24 @@
 use model::container::{ContainerDefinition, DistanceFunction, PropertyPath};
 use query::{Computed, FullTextPath, Metric, Path, Schema, VectorPath};
 
-/// The policies that change what a query means.
-pub(crate) fn schema(definition: &ContainerDefinition) -> Schema {
+use crate::ops::ResourceKind;
+use crate::{Container, Core};
+
+impl Core {
+    /// What changes the meaning of a query: the policies, and the names of functions if it calls
+    /// any.
+    pub(crate) fn schema(&self, container: &Container, calls_functions: bool) -> Schema {
+        let mut schema = of_definition(&container.definition());
+        if calls_functions {
+            let functions = self.catalog.scripts_of(ResourceKind::Udf, container.layout.container);
+            let names = functions.iter().filter_map(|udf| udf.body.get("id")?.as_str());
+            schema.functions = names.map(str::to_owned).collect();
+        }
+        schema
+    }
+}
+
+fn of_definition(definition: &ContainerDefinition) -> Schema {
     let vectors = definition.embeddings.iter().map(|embedding| VectorPath {
         path: path(&embedding.path),
         metric: match embedding.distance {

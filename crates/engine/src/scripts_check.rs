@@ -1,6 +1,7 @@
 //! What a script must be before it is stored.
 
 use crate::ops::ResourceKind;
+use crate::scripts::compile;
 use crate::{Error, Result};
 
 /// Checks the text of a script.
@@ -9,7 +10,7 @@ pub(crate) fn check_script(kind: ResourceKind, id: &str, body: &str) -> Result<(
         let what = what(kind);
         return Err(Error::Invalid(format!("The body of the {what} '{id}' is empty.")));
     }
-    Ok(())
+    compile(id, body).map(drop)
 }
 
 fn what(kind: ResourceKind) -> &'static str {

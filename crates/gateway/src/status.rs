@@ -69,6 +69,7 @@ pub fn status_of_engine(error: &engine::Error) -> Status {
         E::SessionNotAvailable { .. } => Status::new(404, 1002),
         E::OwnerNotFound => Status::new(404, 1003),
         E::Timeout => Status::new(408, 0),
+        E::Script(error) => Status::new(400, error.number),
         E::Conflict | E::UniqueKeyConflict => Status::new(409, 0),
         E::RangeGone { .. } => Status::new(410, 1002),
         E::PreconditionFailed => Status::new(412, 0),
@@ -94,6 +95,11 @@ mod tests {
 
     use super::*;
 
+    fn script_error(number: u32) -> engine::ScriptError {
+        let (message, log) = (String::new(), String::new());
+        engine::ScriptError { number, message, log, charge: engine::charge::MISS }
+    }
+
     fn every_outcome() -> Vec<(E, u16, u32)> {
         let text = String::new;
         vec![
@@ -109,6 +115,7 @@ mod tests {
             (E::OwnerNotFound, 404, 1003),
             (E::SessionNotAvailable { seen: Lsn(2), at: Lsn(1) }, 404, 1002),
             (E::Timeout, 408, 0),
+            (E::Script(Box::new(script_error(404))), 400, 404),
             (E::Conflict, 409, 0),
             (E::UniqueKeyConflict, 409, 0),
             (E::RangeGone { id: text() }, 410, 1002),

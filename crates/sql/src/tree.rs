@@ -486,6 +486,17 @@ impl ScalarKind {
 }
 
 impl Query {
+    /// Whether a user-defined function is called anywhere in it.
+    pub fn calls_functions(&self) -> bool {
+        fn note(scalar: &Scalar, found: &mut bool) {
+            *found |= matches!(scalar.kind, ScalarKind::Call { udf: true, .. });
+            scalar.kind.for_each_child(&mut |child| note(child, found));
+        }
+        let mut found = false;
+        self.for_each_scalar(&mut |scalar| note(scalar, &mut found));
+        found
+    }
+
     /// Calls `visit` with every expression that stands directly in a clause of the query or of a
     /// subquery in its FROM clause.
     pub fn for_each_scalar<'a>(&'a self, visit: &mut dyn FnMut(&'a Scalar)) {

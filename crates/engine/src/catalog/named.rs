@@ -256,14 +256,12 @@ impl Catalog {
     }
 
     /// A script of a container, by name or rid.
-    #[allow(dead_code, reason = "asked by what runs scripts")]
     pub fn script(&self, kind: ResourceKind, container: u32, id: &str) -> Option<Resource> {
         let (_, resource) = self.tables.read().named_at(kind, container, id)?;
         Some(resource)
     }
 
     /// Every script of a kind in a container, by name.
-    #[allow(dead_code, reason = "asked by what runs scripts")]
     pub fn scripts_of(&self, kind: ResourceKind, container: u32) -> Vec<Resource> {
         let tables = self.tables.read();
         tables.named_of(kind, container).map(|named| named.resource.clone()).collect()

@@ -1,7 +1,10 @@
 //! Many items of a container: read feed, query, query plan, change feed. All run on the pool.
 
+use std::sync::Arc;
 use std::time::Instant;
 
+use base::Ctx;
+use engine::Engine;
 use engine::ops::Scope;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
@@ -30,15 +33,22 @@ pub async fn query(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let container = call.container()?;
     let (scope, page) = (scope(call)?, decode::page(call.headers)?);
     let query = decode::query(body)?;
-    let source = container.clone();
     let started = Instant::now();
-    let page = call
-        .quickly(
-            move |engine, ctx| engine.query_items(ctx, &source, &scope, &query, &page),
-            |page| !page.is_cut_by_time,
-        )
-        .await
-        .map_err(|failure| failure.within(&container, 0))?;
+    let page = match call.engine().calls_functions(&query) {
+        true => {
+            let engine = call.engine();
+            let running = engine.query_with_functions(&call.ctx(), &container, scope, &query, page);
+            running.await.map_err(Failure::from)
+        }
+        false => {
+            let source = container.clone();
+            let run = move |engine: &Arc<Engine>, ctx: &Ctx| {
+                engine.query_items(ctx, &source, &scope, &query, &page)
+            };
+            call.quickly(run, |page| !page.is_cut_by_time).await
+        }
+    };
+    let page = page.map_err(|failure| failure.within(&container, 0))?;
     let reply = encode::items(&container, &page);
     Ok(with_measures(reply, call.headers, &page, started.elapsed()))
 }

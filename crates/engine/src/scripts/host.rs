@@ -1,0 +1,276 @@
+//! What a script does to the database: `script::Host` over one open transaction.
+
+use base::{Ctx, Deadline};
+use item::{Draft, IngestError, Item, Value};
+use model::{ItemId, Rid};
+use script::{HostError, ItemLink, Operation, Page, Reply};
+use storage::txn::{Handle, Txn};
+
+use super::functions::Functions;
+use crate::items::{self, Applied};
+use crate::ops::{
+    EtagCondition, FeedPage, ItemStatus, PageRequest, QueryText, RequestCharge, Scope, WriteItem,
+    WriteKind,
+};
+use crate::transaction::Transaction;
+use crate::{Error, Result, charge};
+
+/// A transaction with a script at work in it.
+pub(crate) struct ScriptHost {
+    pub transaction: Transaction,
+    pub ctx: Ctx,
+    pub spent: RequestCharge,
+    /// Bytes of the bodies staged so far.
+    bytes_staged: usize,
+    /// What ended the script, if it was not the script itself.
+    pub fatal: Option<Error>,
+}
+
+impl ScriptHost {
+    pub fn new(transaction: Transaction, ctx: Ctx) -> ScriptHost {
+        ScriptHost { transaction, ctx, spent: RequestCharge::ZERO, bytes_staged: 0, fatal: None }
+    }
+
+    /// The script starts now: its queries may take as long as it may.
+    pub fn start(&mut self, deadline: Deadline) {
+        self.ctx = self.transaction.core.ctx(deadline);
+    }
+
+    /// Stages one write and shows the version it made.
+    pub fn write(&mut self, write: WriteItem) -> Result<(Applied, Option<Item>)> {
+        self.check_room(&write)?;
+        let ctx = &self.ctx;
+        let (applied, shown) = self.transaction.step(|txn, shape| {
+            let applied = items::apply(ctx, txn, shape, write)?;
+            let is_gone = applied.status == ItemStatus::Deleted;
+            let shown = (!is_gone).then(|| txn.shown(applied.handle));
+            Ok((applied, shown))
+        })?;
+        self.spent += applied.charge;
+        Ok((applied, shown))
+    }
+
+    /// What a script stages has to fit into one commit; the index needs room in it, too.
+    fn check_room(&mut self, write: &WriteItem) -> Result<()> {
+        let bytes = match &write.kind {
+            WriteKind::Create(draft) | WriteKind::Upsert(draft) | WriteKind::Replace(_, draft) => {
+                draft.text_len()
+            }
+            WriteKind::Patch(..) | WriteKind::Delete(_) => 0,
+        };
+        self.bytes_staged += bytes;
+        let bytes_max = self.transaction.core.store.limits().commit_bytes_max / 2;
+        match self.bytes_staged > bytes_max {
+            true => Err(Error::TooLarge(format!(
+                "The writes of this script are over {bytes_max} bytes. Split them into several \
+                 executions."
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// An item of this logical partition from a body a script made.
+    pub fn draft(&self, body: &Value) -> Result<Draft> {
+        let draft = Draft::from_value(body).map_err(|error| match error {
+            IngestError::TooLarge { .. } => Error::TooLarge(error.to_string()),
+            IngestError::Syntax { .. }
+            | IngestError::Number { .. }
+            | IngestError::TooDeep { .. }
+            | IngestError::NotAnObject => Error::Invalid(error.to_string()),
+        })?;
+        let container = self.transaction.container();
+        items::partition_key_of_body(container, Some(self.transaction.key()), &draft)?;
+        Ok(draft)
+    }
+
+    fn read(&mut self, link: &ItemLink, if_none_match: Option<&str>) -> Result<Reply> {
+        let found = self.transaction.step(|txn, _| {
+            let handle = find(txn, link)?;
+            Ok(txn.shown(handle))
+        });
+        let item = match found {
+            Ok(item) => item,
+            Err(error) => {
+                self.spent += charge::of_failure(&error);
+                return Err(error);
+            }
+        };
+        let condition = if_none_match.map(EtagCondition::parse).unwrap_or_default();
+        if matches!(&condition, EtagCondition::Is(etag) if etag == item.etag()) {
+            self.spent += charge::MISS;
+            return Ok(Reply::NotModified);
+        }
+        self.spent += charge::point_read(item.text_len());
+        Ok(Reply::Item(item))
+    }
+
+    /// The id that an item has now, for writes that name it by link.
+    fn id_of(&mut self, link: &ItemLink) -> Result<ItemId> {
+        let id = match link {
+            ItemLink::Id(id) => id.clone(),
+            ItemLink::Rid(_) => self.transaction.step(|txn, _| {
+                let handle = find(txn, link)?;
+                let id = txn.current(handle).root().get("id").and_then(|node| node.as_str());
+                Ok(id.map(|id| id.into_owned()).unwrap_or_default())
+            })?,
+        };
+        ItemId::new(&id).map_err(|error| Error::Invalid(error.to_string()))
+    }
+
+    fn store(
+        &mut self,
+        kind: WriteKind,
+        etag: Option<&str>,
+        is_indexed: Option<bool>,
+    ) -> Result<Reply> {
+        let write = WriteItem {
+            kind,
+            if_match: etag.map(EtagCondition::parse).unwrap_or_default(),
+            if_none_match: EtagCondition::None,
+            is_indexed: is_indexed.unwrap_or(true),
+        };
+        let (applied, shown) = match self.write(write) {
+            Ok(done) => done,
+            Err(error) => {
+                self.spent += charge::of_failure(&error);
+                return Err(error);
+            }
+        };
+        Ok(match (applied.status, shown) {
+            (ItemStatus::Created, Some(item)) => Reply::Created(item),
+            (ItemStatus::Ok | ItemStatus::NotModified, Some(item)) => Reply::Item(item),
+            (ItemStatus::Created | ItemStatus::Ok, None)
+            | (ItemStatus::Deleted | ItemStatus::NotModified, _) => Reply::Deleted,
+        })
+    }
+
+    fn page(&mut self, page: Page, is_scan_enabled: bool) -> Result<(Ctx, Scope, PageRequest)> {
+        self.transaction.settle()?;
+        let scope = Scope::PartitionKey(self.transaction.key().clone());
+        let request = PageRequest {
+            items_max: Some(page.items_max),
+            continuation: page.continuation,
+            is_scan_enabled,
+            ..PageRequest::default()
+        };
+        Ok((self.ctx.fork(), scope, request))
+    }
+
+    fn query(&mut self, query: &QueryText, page: Page, is_scan_enabled: bool) -> Result<Reply> {
+        let (ctx, scope, request) = self.page(page, is_scan_enabled)?;
+        let core = self.transaction.core.clone();
+        let container = self.transaction.container().clone();
+        let bound = core.bind(&container, query)?;
+        let functions = Functions::within(&core, &container, &bound)?;
+        let found = core.query_page(&ctx, &container, &scope, bound, &request, &functions)?;
+        Ok(self.found(found))
+    }
+
+    fn found(&mut self, page: FeedPage) -> Reply {
+        self.spent += page.charge;
+        Reply::Page { rows: page.rows, continuation: page.continuation }
+    }
+
+    fn operate(&mut self, operation: Operation) -> Result<Reply> {
+        match operation {
+            Operation::Read { item, if_none_match } => self.read(&item, if_none_match.as_deref()),
+            Operation::ReadFeed { page } => {
+                let (ctx, scope, request) = self.page(page, true)?;
+                let (core, container) =
+                    (self.transaction.core.clone(), self.transaction.container().clone());
+                let found = core.read_feed(&ctx, &container, &scope, &request)?;
+                Ok(self.found(found))
+            }
+            Operation::Query { text, parameters, page, is_scan_enabled } => {
+                self.query(&QueryText { text, parameters }, page, is_scan_enabled)
+            }
+            Operation::Create { body, is_indexed } => {
+                let draft = self.draft(&body)?;
+                self.store(WriteKind::Create(draft), None, is_indexed)
+            }
+            Operation::Upsert { body, etag, is_indexed } => {
+                let draft = self.draft(&body)?;
+                self.store(WriteKind::Upsert(draft), etag.as_deref(), is_indexed)
+            }
+            Operation::Replace { item, body, etag, is_indexed } => {
+                let (id, draft) = (self.id_of(&item)?, self.draft(&body)?);
+                self.store(WriteKind::Replace(id, draft), etag.as_deref(), is_indexed)
+            }
+            Operation::Delete { item, etag } => {
+                let id = self.id_of(&item)?;
+                self.store(WriteKind::Delete(id), etag.as_deref(), None)
+            }
+        }
+    }
+
+    /// An error as a script sees it; one that is not its business ends it.
+    fn told(&mut self, error: Error) -> HostError {
+        match number_of(&error) {
+            Some(number) => HostError::Refused { number, message: error.to_string() },
+            None => {
+                self.fatal = Some(error);
+                HostError::Fatal
+            }
+        }
+    }
+}
+
+impl script::Host for ScriptHost {
+    fn accepts(&mut self) -> bool {
+        true
+    }
+
+    fn run(&mut self, operation: Operation) -> std::result::Result<Reply, HostError> {
+        self.operate(operation).map_err(|error| self.told(error))
+    }
+
+    fn evaluate(
+        &mut self,
+        expression: &str,
+        parameters: Vec<(String, Value)>,
+    ) -> std::result::Result<Value, HostError> {
+        let query = QueryText { text: format!("SELECT VALUE {expression}"), parameters };
+        let value = self.transaction.core.evaluate(&self.ctx, &query);
+        value.map_err(|error| self.told(error))
+    }
+}
+
+/// The item a script's link names.
+fn find(txn: &mut Txn<'_>, link: &ItemLink) -> Result<Handle> {
+    match link {
+        ItemLink::Id(id) => txn.get(id)?.ok_or(Error::NotFound),
+        ItemLink::Rid(rid) => match Rid::parse(rid) {
+            Some(Rid::Child(_, container, ordinal)) if container == txn.container() => {
+                txn.get_by_ordinal(ordinal)?.ok_or(Error::NotFound)
+            }
+            Some(_) | None => Err(Error::NotFound),
+        },
+    }
+}
+
+/// The number scripts know a refusal by. Part of the scripts' language, whatever clients are told.
+fn number_of(error: &Error) -> Option<u16> {
+    match error {
+        Error::Invalid(_)
+        | Error::InvalidQuery(_)
+        | Error::NotSupported(_)
+        | Error::PartitionKeyMismatch
+        | Error::PartitionKeyMissing
+        | Error::Script(_) => Some(400),
+        Error::Forbidden(_) | Error::LogicalPartitionFull => Some(403),
+        Error::NotFound => Some(404),
+        Error::Conflict | Error::UniqueKeyConflict => Some(409),
+        Error::PreconditionFailed | Error::PatchConditionFailed => Some(412),
+        Error::TooLarge(_) => Some(413),
+        Error::RetryWith => Some(449),
+        Error::ContainerRecreated { .. }
+        | Error::OwnerNotFound
+        | Error::SessionNotAvailable { .. }
+        | Error::Timeout
+        | Error::RangeGone { .. }
+        | Error::Locked(_)
+        | Error::Throttled { .. }
+        | Error::Unavailable
+        | Error::Fault(_) => None,
+    }
+}

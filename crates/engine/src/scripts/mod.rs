@@ -1,0 +1,459 @@
+//! Stored procedures, triggers and user-defined functions: who runs what in which transaction.
+//!
+//! ```text
+//! execute            lock ─▶ script thread: procedure ─▶ commit ─▶ answer when durable
+//! write + triggers   lock ─▶ script thread: pre-trigger ─▶ write ─▶ post-trigger ─▶ commit ─▶ …
+//! query + functions          script thread: one page, one runtime for all calls
+//! ```
+//!
+//! The lock travels with the transaction into the pool of script threads. Whoever takes the
+//! transaction out of there ends it: the script's thread to commit, the watchdog or a client that
+//! went away to abandon it. There is no third way, so nothing is ever half done.
+
+mod functions;
+mod host;
+mod programs;
+
+pub(crate) use functions::Functions;
+pub(crate) use programs::{Programs, compile};
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use base::{Ctx, Deadline};
+use item::Value;
+use script::{Call, Collection, Failure, Role, Running, Session, Stop, TriggerOperation};
+use storage::txn::Committed;
+use store::Commit;
+use tokio::sync::oneshot;
+
+use crate::items::{self, Applied};
+use crate::lock::PartitionGuard;
+use crate::ops::{
+    Execution, FeedPage, PageRequest, QueryText, RequestCharge, ResourceKind, Scope, ScriptAnswer,
+    TriggeredAnswer, Triggers, WriteItem, WriteKind,
+};
+use crate::query::calls_functions;
+use crate::transaction::Transaction;
+use crate::{Container, Core, Engine, Error, Pending, Result, ScriptError};
+use host::ScriptHost;
+use programs::Prepared;
+
+/// Something a script thread works on. Dropping it before it is there abandons it.
+pub struct Scripted<T> {
+    decided: Option<oneshot::Receiver<Result<Pending<T>>>>,
+    running: Option<Running>,
+    pending: Option<Pending<T>>,
+}
+
+impl<T> Scripted<T> {
+    fn ready(answer: Result<T>) -> Scripted<T> {
+        Scripted { decided: None, running: None, pending: Some(Pending::ready(answer)) }
+    }
+
+    /// Blocks the thread until the answer is there.
+    pub fn wait(mut self) -> Result<T> {
+        if let Some(decided) = self.decided.take() {
+            self.pending = Some(decided.blocking_recv().map_err(|_| Error::Unavailable)??);
+        }
+        self.pending.take().expect("an answer is taken once").wait()
+    }
+}
+
+impl<T> Future for Scripted<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        if let Some(decided) = &mut self.decided {
+            let decided = match Pin::new(decided).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(decided) => decided.unwrap_or(Err(Error::Unavailable)),
+            };
+            self.decided = None;
+            self.running = None;
+            match decided {
+                Ok(pending) => self.pending = Some(pending),
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        let pending = self.pending.as_mut().expect("a future is not polled after it is ready");
+        Pin::new(pending).poll(cx)
+    }
+}
+
+/// The pool and what it is told about every script.
+pub(crate) struct Scripts {
+    pool: script::Pool,
+    limits: script::Limits,
+}
+
+impl Scripts {
+    pub fn new(options: script::PoolOptions) -> Scripts {
+        Scripts { limits: options.limits.clone(), pool: script::Pool::new(options) }
+    }
+
+    /// Hands work to a script thread. `scripts` are blamed if time runs out.
+    fn submit<H: Send + 'static, T: Send + 'static>(
+        &self,
+        core: &Arc<Core>,
+        ctx: &Ctx,
+        (host, blamed): (H, Vec<Arc<Prepared>>),
+        work: impl FnOnce(&mut Session<'_, H>) -> Result<Pending<T>> + Send + 'static,
+    ) -> Scripted<T> {
+        let (sender, decided) = oneshot::channel();
+        let core = core.clone();
+        let answer = move |done: std::result::Result<Result<Pending<T>>, Stop>| {
+            let result = match done {
+                Ok(result) => result,
+                Err(Stop::Overdue) => Err(Error::Timeout),
+                Err(Stop::Unavailable) => Err(Error::Unavailable),
+                Err(Stop::Fault(what)) => Err(Error::Fault(what)),
+            };
+            if matches!(result, Err(Error::Timeout)) {
+                blamed.iter().for_each(|script| script.timed_out(core.clock.now()));
+            }
+            // A client that went away does not want to know.
+            let _ = sender.send(result);
+        };
+        let running = self.pool.submit(host, ctx.deadline().instant(), work, answer);
+        Scripted { decided: Some(decided), running: Some(running), pending: None }
+    }
+}
+
+impl Engine {
+    /// Runs a stored procedure in the logical partition of the guard.
+    pub fn execute(
+        &self,
+        ctx: &Ctx,
+        guard: PartitionGuard,
+        execution: Execution,
+    ) -> Scripted<ScriptAnswer> {
+        let container = guard.container.clone();
+        let prepared = self.core.procedure(&container, &execution.procedure);
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Scripted::ready(Err(error)),
+        };
+        let call = Call {
+            program: prepared.program.clone(),
+            role: Role::Procedure { arguments: execution.arguments },
+            collection: self.core.collection(&container),
+            is_logging: execution.is_logging,
+        };
+        let run = self.core.scripts.limits.run;
+        let transaction = Transaction::begin(&self.core, ctx, guard);
+        let host = ScriptHost::new(transaction, ctx.fork());
+        self.core.scripts.submit(&self.core, ctx, (host, vec![prepared]), move |session| {
+            start(session, Deadline::after(run))?;
+            let outcome = run_script(session, call)?;
+            let log = execution.is_logging.then_some(outcome.log);
+            let body = outcome.body;
+            finish(session, move |spent, partition, lsn, _| ScriptAnswer {
+                body,
+                log,
+                charge: spent,
+                partition,
+                lsn,
+            })
+        })
+    }
+
+    /// Decides and enqueues one write with its triggers, all in one transaction.
+    pub fn write_with_triggers(
+        &self,
+        ctx: &Ctx,
+        guard: PartitionGuard,
+        write: WriteItem,
+        triggers: &Triggers,
+    ) -> Scripted<TriggeredAnswer> {
+        let container = guard.container.clone();
+        let core = &self.core;
+        let pre =
+            triggers.pre.as_deref().map(|name| core.trigger(&container, name, TriggerType::Pre));
+        let post =
+            triggers.post.as_deref().map(|name| core.trigger(&container, name, TriggerType::Post));
+        let (pre, post) = match (pre.transpose(), post.transpose()) {
+            (Ok(pre), Ok(post)) => (pre, post),
+            (Err(error), _) | (_, Err(error)) => return Scripted::ready(Err(error)),
+        };
+        let blamed = [&pre, &post].into_iter().flatten().map(|trigger| trigger.script.clone());
+        let blamed = blamed.collect();
+        let triggered = Triggered { pre, post, collection: core.collection(&container) };
+        let run = core.scripts.limits.run;
+        let transaction = Transaction::begin(core, ctx, guard);
+        let host = ScriptHost::new(transaction, ctx.fork());
+        core.scripts.submit(core, ctx, (host, blamed), move |session| {
+            start(session, Deadline::after(run))?;
+            triggered.write(session, write)
+        })
+    }
+
+    /// Runs one page of a query that calls user-defined functions.
+    pub fn query_with_functions(
+        &self,
+        ctx: &Ctx,
+        container: &Arc<Container>,
+        scope: Scope,
+        query: &QueryText,
+        page: PageRequest,
+    ) -> Scripted<FeedPage> {
+        let core = self.core.clone();
+        let bound = core.bind(container, query);
+        let prepared = bound.and_then(|bound| Ok((core.functions_of(container, &bound)?, bound)));
+        let (programs, bound) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Scripted::ready(Err(error)),
+        };
+        let (container, deadline) = (container.clone(), ctx.deadline());
+        self.core.scripts.submit(&self.core, ctx, ((), Vec::new()), move |session| {
+            let functions = session.functions(&programs);
+            let functions = Functions::new(functions.map_err(|failure| failed(failure, None))?);
+            let ctx = core.ctx(deadline);
+            let page = core.query_page(&ctx, &container, &scope, bound, &page, &functions)?;
+            Ok(Pending::ready(Ok(page)))
+        })
+    }
+
+    /// Whether a query calls user-defined functions.
+    pub fn calls_functions(&self, query: &QueryText) -> bool {
+        let parsed = self.core.parsed.get(&query.text);
+        parsed.is_ok_and(|parsed| calls_functions(&query.text, &parsed))
+    }
+}
+
+/// When a trigger runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TriggerType {
+    Pre,
+    Post,
+}
+
+struct Trigger {
+    script: Arc<Prepared>,
+    name: String,
+    /// As its definition spells it.
+    operation: String,
+}
+
+impl Trigger {
+    /// A trigger runs only on the operation it was made for. An upsert is one, and also what it
+    /// turns out to be.
+    fn check(&self, operation: TriggerOperation, turns_out: TriggerOperation) -> Result<()> {
+        let own = self.operation.to_ascii_lowercase();
+        let fits = |operation: TriggerOperation| match operation {
+            TriggerOperation::Create => own == "create",
+            TriggerOperation::Replace => own == "replace" || own == "update",
+            TriggerOperation::Upsert => own == "upsert",
+            TriggerOperation::Delete => own == "delete",
+        };
+        if own == "all" || fits(operation) || fits(turns_out) {
+            return Ok(());
+        }
+        Err(Error::Invalid(format!(
+            "The trigger '{}' is defined for the operation '{}' and cannot run on '{operation:?}'.",
+            self.name, self.operation
+        )))
+    }
+}
+
+/// A write with its triggers.
+struct Triggered {
+    pre: Option<Trigger>,
+    post: Option<Trigger>,
+    collection: Collection,
+}
+
+impl Triggered {
+    fn write(
+        self,
+        session: &mut Session<'_, ScriptHost>,
+        mut write: WriteItem,
+    ) -> Result<Pending<TriggeredAnswer>> {
+        let operation = operation_of(&write.kind)?;
+        let turns_out = with_host(session, |host| turns_out(host, &write.kind))??;
+        for trigger in [&self.pre, &self.post].into_iter().flatten() {
+            trigger.check(operation, turns_out)?;
+        }
+        if let Some(trigger) = &self.pre {
+            let body = body_of(&write.kind);
+            let outcome =
+                run_script(session, self.call(trigger, Role::PreTrigger { operation, body }))?;
+            if let Some(changed) = outcome.request {
+                with_host(session, |host| change_body(host, &mut write.kind, &changed))??;
+            }
+        }
+        let request = self.post.as_ref().and_then(|_| body_of(&write.kind));
+        let (applied, response) = with_host(session, |host| host.write(write))??;
+        let mut body = None;
+        if let Some(trigger) = &self.post {
+            let role = Role::PostTrigger { operation, request, response };
+            body = run_script(session, self.call(trigger, role))?.body;
+        }
+        finish(session, move |spent, partition, lsn, committed| TriggeredAnswer {
+            answer: items::answer(Applied { charge: spent, ..applied }, committed, partition, lsn),
+            body,
+        })
+    }
+
+    fn call(&self, trigger: &Trigger, role: Role) -> Call {
+        let collection = self.collection.clone();
+        Call { program: trigger.script.program.clone(), role, collection, is_logging: false }
+    }
+}
+
+fn operation_of(kind: &WriteKind) -> Result<TriggerOperation> {
+    match kind {
+        WriteKind::Create(_) => Ok(TriggerOperation::Create),
+        WriteKind::Upsert(_) => Ok(TriggerOperation::Upsert),
+        WriteKind::Replace(..) => Ok(TriggerOperation::Replace),
+        WriteKind::Delete(_) => Ok(TriggerOperation::Delete),
+        WriteKind::Patch(..) => {
+            Err(Error::NotSupported("Triggers do not run on patches. Use a replace.".into()))
+        }
+    }
+}
+
+/// What an upsert becomes; anything else is what it is.
+fn turns_out(host: &mut ScriptHost, kind: &WriteKind) -> Result<TriggerOperation> {
+    let WriteKind::Upsert(draft) = kind else { return operation_of(kind) };
+    let id = draft.root().get("id").and_then(|node| node.as_str().map(|id| id.into_owned()));
+    let exists = host.transaction.step(|txn, _| Ok(txn.get(&id.unwrap_or_default())?.is_some()))?;
+    Ok(if exists { TriggerOperation::Replace } else { TriggerOperation::Create })
+}
+
+fn body_of(kind: &WriteKind) -> Option<Value> {
+    match kind {
+        WriteKind::Create(draft) | WriteKind::Upsert(draft) | WriteKind::Replace(_, draft) => {
+            Some(draft.root().to_value())
+        }
+        WriteKind::Patch(..) | WriteKind::Delete(_) => None,
+    }
+}
+
+/// Takes the body a pre-trigger has made of the request.
+fn change_body(host: &ScriptHost, kind: &mut WriteKind, changed: &Value) -> Result<()> {
+    match kind {
+        WriteKind::Create(draft) | WriteKind::Upsert(draft) | WriteKind::Replace(_, draft) => {
+            *draft = host.draft(changed)?;
+        }
+        WriteKind::Patch(..) | WriteKind::Delete(_) => {}
+    }
+    Ok(())
+}
+
+impl Core {
+    fn procedure(&self, container: &Container, name: &str) -> Result<Arc<Prepared>> {
+        let number = container.layout.container;
+        let resource = self.catalog.script(ResourceKind::StoredProcedure, number, name);
+        self.programs.get(&resource.ok_or(Error::NotFound)?)
+    }
+
+    fn trigger(&self, container: &Container, name: &str, wanted: TriggerType) -> Result<Trigger> {
+        let resource = self.catalog.script(ResourceKind::Trigger, container.layout.container, name);
+        let resource = resource
+            .ok_or_else(|| Error::Invalid(format!("The trigger '{name}' does not exist.")))?;
+        let text = |name: &str| resource.body.get(name).and_then(serde_json::Value::as_str);
+        let kind = match text("triggerType").map(str::to_ascii_lowercase).as_deref() {
+            Some("post") => TriggerType::Post,
+            _ => TriggerType::Pre,
+        };
+        if kind != wanted {
+            let message =
+                format!("The trigger '{name}' is a {kind:?}-trigger, not a {wanted:?}-trigger.");
+            return Err(Error::Invalid(message));
+        }
+        let operation = text("triggerOperation").unwrap_or("All").to_owned();
+        let script = self.programs.get(&resource)?;
+        Ok(Trigger { script, name: name.to_owned(), operation })
+    }
+
+    /// What scripts are told about their container.
+    fn collection(&self, container: &Container) -> Collection {
+        const MEGABYTE: f64 = 1024.0 * 1024.0;
+        let bytes =
+            container.bytes.iter().map(|bytes| bytes.load(std::sync::atomic::Ordering::Relaxed));
+        Collection {
+            self_link: format!("dbs/{}/colls/{}/", container.database_rid(), container.rid()),
+            alt_link: format!("dbs/{}/colls/{}", container.database_name(), container.name()),
+            size_mb: bytes.sum::<i64>().max(0) as f64 / MEGABYTE,
+            size_mb_max: self.logical_partition_bytes_max as f64 / MEGABYTE,
+        }
+    }
+}
+
+/// Access to the transaction; an error if the watchdog or the client ended it.
+fn with_host<R>(
+    session: &mut Session<'_, ScriptHost>,
+    work: impl FnOnce(&mut ScriptHost) -> R,
+) -> Result<R> {
+    session.with_host(work).map_err(|_| Error::Timeout)
+}
+
+fn start(session: &mut Session<'_, ScriptHost>, deadline: Deadline) -> Result<()> {
+    with_host(session, |host| host.start(deadline))
+}
+
+/// Runs one script of a transaction.
+fn run_script(session: &mut Session<'_, ScriptHost>, call: Call) -> Result<script::Outcome> {
+    with_host(session, |host| host.spent += crate::charge::SCRIPT)?;
+    let failure = match session.execute(call) {
+        Ok(outcome) => {
+            with_host(session, |host| host.spent += crate::charge::fuel(outcome.fuel))?;
+            return Ok(outcome);
+        }
+        Err(failure) => failure,
+    };
+    let (spent, fatal) = with_host(session, |host| (host.spent, host.fatal.take()))?;
+    Err(failed(failure, Some((spent, fatal))))
+}
+
+/// Commits the transaction; the answer waits until everything it depends on is durable.
+fn finish<T>(
+    session: &mut Session<'_, ScriptHost>,
+    answer: impl FnOnce(RequestCharge, u32, u64, &[Option<item::Item>]) -> T,
+) -> Result<Pending<T>> {
+    let host = session.take_host().map_err(|_| Error::Timeout)?;
+    let ScriptHost { transaction, spent, .. } = host;
+    let (core, partition) = (transaction.core.clone(), transaction.partition());
+    let (container, depends) = (transaction.container().clone(), transaction.depends_on_pending);
+    match transaction.commit()? {
+        Some(Committed { lsn, versions, ticket }) => {
+            Ok(Pending::after(ticket, Ok(answer(spent, partition, lsn, &versions))))
+        }
+        None => {
+            let answer = Ok(answer(spent, partition, container.session(partition), &[]));
+            Ok(match depends {
+                true => Pending::after(core.store.commit(Commit::default()), answer),
+                false => Pending::ready(answer),
+            })
+        }
+    }
+}
+
+/// Why a script did not come to its end, as its client is told.
+fn failed(failure: Failure, host: Option<(RequestCharge, Option<Error>)>) -> Error {
+    let (spent, fatal) = host.unwrap_or((RequestCharge::ZERO, None));
+    match failure {
+        Failure::Exception { number, message, stack, log, fuel } => {
+            Error::Script(Box::new(ScriptError {
+                number,
+                message: exception_text(&message, &stack),
+                log,
+                charge: spent + crate::charge::fuel(fuel),
+            }))
+        }
+        Failure::Timeout { .. } | Failure::Revoked => Error::Timeout,
+        Failure::Fatal => fatal.unwrap_or(Error::Timeout),
+    }
+}
+
+/// The sentence about an exception that nobody caught.
+fn exception_text(message: &str, stack: &str) -> String {
+    let sentence = "Encountered exception while executing function. Exception = ";
+    match stack.trim_end() {
+        "" => format!("{sentence}{message}"),
+        stack => format!("{sentence}{message}\r\nStack trace: {stack}"),
+    }
+}
