@@ -45,6 +45,15 @@ impl Db {
         Db { engine, clock, store, _directory: directory }
     }
 
+    /// A database in memory whose scripts have other limits.
+    pub fn with_scripts(scripts: script::PoolOptions) -> Db {
+        let clock = Arc::new(ManualClock::new(start()));
+        let store: Arc<dyn Store> = Arc::new(store_memory::MemoryStore::new());
+        let options = Options { scripts, ..options(&clock) };
+        let engine = Engine::open(store.clone(), options).unwrap();
+        Db { engine, clock, store, _directory: None }
+    }
+
     /// The same data under a new engine, as after a restart.
     pub fn reopened(&self) -> Engine {
         Engine::open(self.store.clone(), options(&self.clock)).unwrap()
