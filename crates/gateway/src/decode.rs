@@ -1,9 +1,11 @@
 //! From headers and bodies to what the engine takes. Nothing is guessed: what a client sends and
 //! we do not understand is refused with a sentence that says what was expected.
 
+use std::sync::Arc;
+
 use engine::ops::{
     ChangeFeedMode, ChangeFeedRequest, ChangeFeedStart, EtagCondition, PageRequest, QueryText,
-    Scope, Throughput,
+    Scope, Throughput, Triggers,
 };
 use engine::{Container, Error, OfferMigration};
 use hyper::HeaderMap;
@@ -347,6 +349,46 @@ pub fn not_ingested(error: IngestError) -> crate::error::Failure {
 /// The sentence about a body that is not JSON.
 pub fn malformed(error: serde_json::Error) -> crate::error::Failure {
     invalid(format!("The request content is not the JSON that is expected here: {error}."))
+}
+
+/// The arguments of a stored procedure. Some clients send nothing for none.
+pub fn arguments(body: &[u8]) -> Result<Vec<Value>> {
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Value::Array(arguments) = Value::parse(body).map_err(not_ingested)? else {
+        return Err(invalid("The arguments of a stored procedure must be a JSON array."));
+    };
+    Ok(Arc::unwrap_or_clone(arguments))
+}
+
+/// The triggers a write names. Nothing runs that is not included, so the headers that exclude
+/// triggers mean nothing.
+pub fn triggers(headers: &HeaderMap) -> Result<Triggers> {
+    Ok(Triggers {
+        pre: trigger(headers, &headers::PRE_TRIGGER_INCLUDE)?,
+        post: trigger(headers, &headers::POST_TRIGGER_INCLUDE)?,
+    })
+}
+
+/// Whether a request names triggers.
+pub fn names_triggers(headers: &HeaderMap) -> bool {
+    let names = [&headers::PRE_TRIGGER_INCLUDE, &headers::POST_TRIGGER_INCLUDE];
+    names.iter().any(|name| headers.get(*name).is_some_and(|value| !value.is_empty()))
+}
+
+/// The one trigger of a list separated by commas.
+fn trigger(headers: &HeaderMap, header: &HeaderName) -> Result<Option<String>> {
+    let Some(value) = headers.get(header) else { return Ok(None) };
+    let list = std::str::from_utf8(value.as_bytes());
+    let list = list.map_err(|_| invalid(format!("The header {header} is not UTF-8.")))?;
+    let mut names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    match (names.next(), names.next()) {
+        (name, None) => Ok(name.map(str::to_owned)),
+        (_, Some(_)) => Err(invalid(format!(
+            "A write runs at most one trigger before it and one after it; {header} names '{list}'."
+        ))),
+    }
 }
 
 /// A query with its parameters.

@@ -7,7 +7,7 @@ pub mod measures;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use engine::Container;
-use engine::ops::{FeedPage, ItemAnswer, ItemStatus, Resource};
+use engine::ops::{FeedPage, ItemAnswer, ItemStatus, Resource, ScriptAnswer, TriggeredAnswer};
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
@@ -16,7 +16,7 @@ use model::{Lsn, RequestCharge, Rid, SessionToken};
 use crate::error::{Error, Failure};
 use crate::headers;
 use crate::labels::{self, Labels, Position};
-use crate::percent::HeaderSafe;
+use crate::percent::{Component, HeaderSafe};
 use crate::status::status_of;
 
 /// How long a client waits before it repeats a write that lost to another one.
@@ -71,6 +71,14 @@ impl Reply {
         match continuation.filter(|text| !text.is_empty()) {
             Some(text) => self.with(&headers::CONTINUATION, headers::value(text)),
             None => self,
+        }
+    }
+
+    /// The response with what a script logged, escaped as `encodeURIComponent` does.
+    fn with_log(self, log: &str) -> Reply {
+        match log.is_empty() {
+            true => self,
+            false => self.with(&headers::SCRIPT_LOG, headers::value(Component(log))),
         }
     }
 
@@ -136,6 +144,32 @@ pub fn item(container: &Container, answer: &ItemAnswer, is_minimal: bool) -> Rep
     let reply = reply.with_etag(item.etag());
     let has_body = matches!(answer.status, ItemStatus::Created | ItemStatus::Ok);
     if has_body && !is_minimal { reply.with_body(item.text()) } else { reply }
+}
+
+/// The response to a write with triggers: a trigger may have put something else into the body.
+pub fn triggered_item(
+    container: &Container,
+    triggered: TriggeredAnswer,
+    is_minimal: bool,
+) -> Reply {
+    let reply = item(container, &triggered.answer, is_minimal);
+    let has_body = !is_minimal && reply.status != StatusCode::NO_CONTENT;
+    match triggered.body.filter(|_| has_body) {
+        Some(body) => reply.with_body(body),
+        None => reply,
+    }
+}
+
+/// The response of a stored procedure.
+pub fn script(container: &Container, answer: ScriptAnswer) -> Reply {
+    let reply = Reply::empty(StatusCode::OK, answer.charge)
+        .in_container(container)
+        .at(answer.partition, answer.lsn)
+        .with_log(answer.log.as_deref().unwrap_or_default());
+    match answer.body {
+        Some(body) => reply.with_body(body),
+        None => reply,
+    }
 }
 
 /// The body of a feed: `{"_rid":…,"{array}":[…],"_count":…}`.
@@ -211,6 +245,7 @@ pub fn failure(failure: &Failure, activity: &HeaderValue) -> Reply {
         sub => reply.with(&headers::SUBSTATUS, HeaderValue::from(sub)),
     };
     let reply = match &failure.error {
+        Error::Engine(engine::Error::Script(error)) => reply.with_log(&error.log),
         Error::Engine(error) => with_retry_after(reply, error),
         Error::Unauthorized(_) | Error::MethodNotAllowed => reply,
     };
@@ -242,6 +277,10 @@ pub fn sentence(error: &engine::Error, activity: &str) -> String {
     if let engine::Error::Fault(detail) = error {
         tracing::error!(activity, detail, "a request failed");
         return "The request failed inside the server; its log says why.".to_owned();
+    }
+    if let engine::Error::Script(error) = error {
+        let text = serde_json::Value::from(error.message.as_str());
+        return format!("Message: {{\"Errors\":[{text}]}}");
     }
     error.to_string()
 }
@@ -296,6 +335,33 @@ mod tests {
         let reply = fail(engine::Error::NotFound);
         assert!(!reply.headers.contains_key(&headers::RETRY_AFTER_MS));
         assert!(!reply.headers.contains_key(&headers::SUBSTATUS));
+    }
+
+    #[test]
+    fn an_exception_of_a_script() {
+        let error = |number, log: &str| {
+            engine::Error::Script(Box::new(engine::ScriptError {
+                number,
+                message: "Exception = Error: \"no\"\r\nStack trace: at f".to_owned(),
+                log: log.to_owned(),
+                charge: RequestCharge::ONE,
+            }))
+        };
+        let reply = fail(error(409, "50%\n"));
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST);
+        assert_eq!(reply.headers[&headers::SUBSTATUS], "409");
+        assert_eq!(reply.headers[&headers::SCRIPT_LOG], "50%25%0A");
+        let body: serde_json::Value = serde_json::from_slice(&reply.body).unwrap();
+        assert_eq!(body["code"], "BadRequest");
+        let message = body["message"].as_str().unwrap();
+        let document = message.strip_prefix("Message: ").unwrap();
+        let document = document.strip_suffix("\r\nActivityId: a-1").unwrap();
+        let document: serde_json::Value = serde_json::from_str(document).unwrap();
+        let text = document["Errors"][0].as_str().unwrap();
+        assert_eq!(text, "Exception = Error: \"no\"\r\nStack trace: at f");
+        let plain = fail(error(0, ""));
+        assert!(!plain.headers.contains_key(&headers::SUBSTATUS));
+        assert!(!plain.headers.contains_key(&headers::SCRIPT_LOG));
     }
 
     #[test]

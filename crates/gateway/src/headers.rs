@@ -23,6 +23,7 @@ names! {
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
     CONSISTENCY_LEVEL = "x-ms-consistency-level";
     ENABLE_SCAN = "x-ms-documentdb-query-enable-scan";
+    ENABLE_SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging";
     END_EPK = "x-ms-end-epk";
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     INDEXING_DIRECTIVE = "x-ms-indexing-directive";
@@ -75,6 +76,7 @@ names! {
     RESOURCE_USAGE = "x-ms-resource-usage";
     RETRY_AFTER_MS = "x-ms-retry-after-ms";
     SCHEMA_VERSION = "x-ms-schemaversion";
+    SCRIPT_LOG = "x-ms-documentdb-script-log-results";
     SERVICE_VERSION = "x-ms-serviceversion";
     SUBSTATUS = "x-ms-substatus";
     TRANSFORMATION_PROGRESS = "x-ms-documentdb-collection-index-transformation-progress";

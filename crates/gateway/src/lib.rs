@@ -151,7 +151,7 @@ impl Gateway {
             now_secs: self.engine.clock().now().as_secs(),
         })?;
         access.check(&self.engine, &path, target, action)?;
-        routes::refuse_unsupported(action, &parts.headers)?;
+        routes::refuse_unsupported(target, action, &parts.headers)?;
         let call = Call {
             gateway: self,
             path: &path,

@@ -37,6 +37,7 @@ use hyper::{HeaderMap, Method};
 
 use crate::body;
 use crate::call::Call;
+use crate::decode;
 use crate::encode::Reply;
 use crate::error::{Error, Result, not_allowed, not_supported};
 use crate::headers;
@@ -163,6 +164,11 @@ impl Target {
         if self.allows(action) { Ok(action) } else { Err(Error::MethodNotAllowed.into()) }
     }
 
+    /// Whether a write here runs the triggers it names.
+    fn fires(self, action: Action) -> bool {
+        self.kind == Kind::Item && !matches!(action, Action::Batch | Action::Bulk)
+    }
+
     /// Some resources cannot be made, replaced or patched by clients.
     fn allows(self, action: Action) -> bool {
         match (self.kind, action) {
@@ -240,7 +246,7 @@ where
         Kind::Item => on_container_items(call, &body).await,
         Kind::PartitionDelete => feeds::delete_partition(call).await,
         Kind::Range => containers::ranges(call),
-        Kind::Script => scripts::serve(call),
+        Kind::Script => scripts::serve(call, body).await,
         Kind::Conflict => scripts::conflicts(call),
         Kind::Database => databases::serve(call, body).await,
         Kind::Container => containers::serve(call, body).await,
@@ -270,21 +276,18 @@ async fn on_container_items(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     }
 }
 
-/// Refuses options that exist in the protocol and not yet here; nothing is silently ignored.
-pub fn refuse_unsupported(action: Action, headers: &HeaderMap) -> Result<()> {
+/// Refuses options that exist in the protocol and not here; nothing is silently ignored.
+pub fn refuse_unsupported(target: Target, action: Action, headers: &HeaderMap) -> Result<()> {
     if headers::is_true(headers, &headers::ALLOW_RECEIPT) {
         return Err(not_supported(
             "Receipts are not available yet: leave out x-cosmolabe-receipt.",
         ));
     }
-    let triggers = [&headers::PRE_TRIGGER_INCLUDE, &headers::POST_TRIGGER_INCLUDE];
-    for name in triggers.into_iter().filter(|_| action.is_write()) {
-        if let Some(value) = headers.get(name).filter(|value| !value.is_empty()) {
-            return Err(not_supported(format!(
-                "The trigger '{}' does not exist: triggers are not supported yet.",
-                String::from_utf8_lossy(value.as_bytes())
-            )));
-        }
+    if action.is_write() && !target.fires(action) && decode::names_triggers(headers) {
+        return Err(not_supported(
+            "Triggers run on writes of single items only, neither in batches nor on other \
+             resources.",
+        ));
     }
     Ok(())
 }
@@ -423,11 +426,18 @@ mod tests {
 
     #[test]
     fn unsupported_options_are_refused() {
+        let items = target("/dbs/d/colls/c/docs").unwrap();
+        let scripts = target("/dbs/d/colls/c/sprocs/s").unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(&headers::PRE_TRIGGER_INCLUDE, HeaderValue::from_static("t1"));
-        assert!(refuse_unsupported(Action::Create, &headers).is_err());
-        assert!(refuse_unsupported(Action::Read, &headers).is_ok());
+        assert!(refuse_unsupported(items, Action::Create, &headers).is_ok());
+        assert!(refuse_unsupported(items, Action::Batch, &headers).is_err());
+        assert!(refuse_unsupported(items, Action::Bulk, &headers).is_err());
+        assert!(refuse_unsupported(items, Action::Query, &headers).is_ok());
+        assert!(refuse_unsupported(scripts, Action::Execute, &headers).is_err());
+        headers.insert(&headers::PRE_TRIGGER_INCLUDE, HeaderValue::from_static(""));
+        assert!(refuse_unsupported(scripts, Action::Execute, &headers).is_ok());
         headers.insert(&headers::ALLOW_RECEIPT, HeaderValue::from_static("true"));
-        assert!(refuse_unsupported(Action::Read, &headers).is_err());
+        assert!(refuse_unsupported(items, Action::Read, &headers).is_err());
     }
 }

@@ -181,3 +181,32 @@ fn trap_13_a_patch_is_an_array_or_an_object() {
     assert_eq!(patch(array).unwrap().operations, patch(object).unwrap().operations);
     assert!(is_invalid(patch(b"{}")));
 }
+
+#[test]
+fn arguments_of_a_procedure() {
+    assert!(arguments(b"").unwrap().is_empty());
+    assert!(arguments(b"[]").unwrap().is_empty());
+    let sent = arguments(br#"["a", 1, null, {"b": [2]}]"#).unwrap();
+    let texts: Vec<String> = sent.iter().map(Value::to_json).collect();
+    assert_eq!(texts, ["\"a\"", "1", "null", "{\"b\":[2]}"]);
+    for body in [&b"{}"[..], b"null", b"\"a\"", b"[", b"[1] 2", b"\xff"] {
+        assert!(is_invalid(arguments(body)), "{body:?}");
+    }
+}
+
+#[test]
+fn at_most_one_trigger_before_and_one_after() {
+    let (pre, post) =
+        ("x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include");
+    let read = |pairs: &[(&'static str, &str)]| triggers(&with(pairs));
+    assert_eq!(read(&[]).unwrap(), Triggers::default());
+    let both = read(&[(pre, "t"), (post, " u ,")]).unwrap();
+    assert_eq!((both.pre.as_deref(), both.post.as_deref()), (Some("t"), Some("u")));
+    for empty in ["", ",", " , "] {
+        assert!(read(&[(pre, empty)]).unwrap().is_empty(), "{empty:?}");
+    }
+    assert!(is_invalid(read(&[(pre, "t,u")])));
+    assert!(is_invalid(read(&[(post, "t, t")])));
+    let excluded = read(&[("x-ms-documentdb-pre-trigger-exclude", "t")]).unwrap();
+    assert!(excluded.is_empty());
+}

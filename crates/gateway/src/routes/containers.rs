@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::ops::{EtagCondition, Resource};
-use engine::{Container, RangeInfo};
+use engine::ops::{EtagCondition, Resource, ResourceKind};
+use engine::{Container, Owner, RangeInfo};
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
 use model::Rid;
@@ -76,7 +76,7 @@ fn read(call: &Call<'_>) -> Result<Reply> {
     }
     let reply = databases::unless_known(call, &resource)?;
     match headers::is_true(call.headers, &headers::POPULATE_QUOTA_INFO) {
-        true => Ok(with_quota(reply, &container)),
+        true => Ok(with_quota(call, reply, &container)),
         false => Ok(reply),
     }
 }
@@ -97,16 +97,20 @@ fn with_statistics(body: &Value, container: &Container) -> Value {
     body
 }
 
-fn with_quota(reply: Reply, container: &Container) -> Reply {
+fn with_quota(call: &Call<'_>, reply: Reply, container: &Container) -> Reply {
     let (mut documents, mut kilobytes) = (0, 0);
     for partition in container.statistics() {
         documents += partition.documents;
         kilobytes += partition.bytes.div_ceil(1024);
     }
-    let scripts = "functions=0;storedProcedures=0;triggers=0;";
+    let owner = Owner::container(call.database(), call.second());
+    let count = |kind| call.engine().list_resources(kind, owner).map_or(0, |all| all.len());
     let usage = format!(
-        "{scripts}documentSize=0;documentsSize={kilobytes};documentsCount={documents};\
-         collectionSize={kilobytes};"
+        "functions={};storedProcedures={};triggers={};documentSize=0;documentsSize={kilobytes};documentsCount={documents};\
+         collectionSize={kilobytes};",
+        count(ResourceKind::Udf),
+        count(ResourceKind::StoredProcedure),
+        count(ResourceKind::Trigger),
     );
     let quota = "functions=50;storedProcedures=100;triggers=25;documentSize=-1;documentsSize=-1;\
                  documentsCount=-1;collectionSize=-1;";

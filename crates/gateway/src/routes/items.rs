@@ -1,12 +1,13 @@
 //! One item: read, create, upsert, replace, patch, delete; several at once in batch and bulk.
 //!
 //! Reads and writes run inline. A write waits for the lock of its logical partition before, and
-//! for the disk after; between the two it decides in microseconds and holds nothing.
+//! for the disk after; between the two it decides in microseconds and holds nothing. A write with
+//! triggers is decided on the threads of scripts instead.
 
 use std::sync::Arc;
 
-use engine::ops::{BatchOperation, ItemAnswer, WriteItem, WriteKind};
-use engine::{Container, Pending};
+use engine::ops::{BatchOperation, ItemAnswer, TriggeredAnswer, Triggers, WriteItem, WriteKind};
+use engine::{Container, Pending, Scripted};
 use hyper::StatusCode;
 use model::partition_key::PartitionKey;
 use model::{ItemId, RequestCharge};
@@ -50,10 +51,27 @@ pub async fn write(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let key =
         key_of(call, &container, &write.kind).map_err(|failure| failure.within(&container, 0))?;
     call.access.check_key(Some(&key))?;
-    let answer = start(call, &container, &key, write).await?.await;
-    let answer =
-        answer.map_err(|error| Failure::at(error, &container, container.partition_of(&key)))?;
-    Ok(encode::item(&container, &answer, decode::is_minimal(call.headers)))
+    let triggers = decode::triggers(call.headers)?;
+    let is_minimal = decode::is_minimal(call.headers);
+    let failed = |error| Failure::at(error, &container, container.partition_of(&key));
+    if triggers.is_empty() {
+        let answer = start(call, &container, &key, write).await?.await;
+        return Ok(encode::item(&container, &answer.map_err(failed)?, is_minimal));
+    }
+    let answer = start_with_triggers(call, &container, &key, write, &triggers).await?.await;
+    Ok(encode::triggered_item(&container, answer.map_err(failed)?, is_minimal))
+}
+
+/// Starts a write and its triggers under the lock of its partition.
+async fn start_with_triggers(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    key: &PartitionKey,
+    write: WriteItem,
+    triggers: &Triggers,
+) -> Result<Scripted<TriggeredAnswer>> {
+    let guard = call.lock(container, key).await?;
+    Ok(call.engine().write_with_triggers(&call.ctx(), guard, write, triggers))
 }
 
 /// Decides a write under the lock of its partition; its answer waits for the disk.

@@ -1,4 +1,4 @@
-//! Users, their permissions, and client encryption keys: plain JSON below a database.
+//! Users, their permissions, client encryption keys, and scripts: plain JSON with a name.
 //!
 //! A permission leaves the engine without its token; a fresh one is minted here whenever one is
 //! shown.
@@ -20,7 +20,7 @@ use crate::routes::containers::owner_is_gone;
 use crate::routes::{Action, databases};
 use crate::token::Grant;
 
-/// Serves a kind of resource below a database or user.
+/// Serves a kind of resource below a database, user or container.
 pub async fn serve(call: &Call<'_>, kind: ResourceKind, body: Bytes) -> Result<Reply> {
     match call.action {
         Action::Create | Action::Upsert => create(call, kind, &body).await,

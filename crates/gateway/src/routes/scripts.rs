@@ -1,33 +1,89 @@
-//! Stored procedures, triggers, UDFs and conflicts: none exist yet, so every list is empty.
+//! Stored procedures, triggers, UDFs: kept like any resource, and procedures executed. And conflicts.
+//!
+//! A procedure waits for the lock of its logical partition without a thread, like any write; the
+//! engine runs it on threads of its own.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::ops::{Execution, ResourceKind, ScriptAnswer};
+use engine::{Container, Scripted};
+use model::partition_key::PartitionKey;
 
 use crate::call::Call;
+use crate::decode;
 use crate::encode::{self, Reply};
-use crate::error::{Result, not_supported};
-use crate::routes::Action;
+use crate::error::{Failure, Result, not_allowed};
+use crate::headers;
+use crate::routes::{Action, resources};
 
 /// Serves `…/sprocs`, `…/triggers` and `…/udfs`.
-pub fn serve(call: &Call<'_>) -> Result<Reply> {
-    let (array, what) = match call.path.segment(4) {
-        "sprocs" => ("StoredProcedures", "Stored procedures"),
-        "triggers" => ("Triggers", "Triggers"),
-        _ => ("UserDefinedFunctions", "User-defined functions"),
-    };
-    match matches!(call.action, Action::List | Action::Query) {
-        true => nothing(call, array),
-        false => Err(not_supported(format!("{what} are not supported yet."))),
+pub async fn serve(call: &Call<'_>, body: Bytes) -> Result<Reply> {
+    let container = call.container()?;
+    match (call.action, kind_of(call)) {
+        (Action::Execute, ResourceKind::StoredProcedure) => execute(call, &container, &body).await,
+        (Action::Execute, _) => not_allowed(),
+        (_, kind) => manage(call, &container, kind, body).await,
     }
+}
+
+fn kind_of(call: &Call<'_>) -> ResourceKind {
+    match call.path.segment(4) {
+        "sprocs" => ResourceKind::StoredProcedure,
+        "triggers" => ResourceKind::Trigger,
+        _ => ResourceKind::Udf,
+    }
+}
+
+/// Scripts belong to the whole container, so a token for one partition key does not reach them.
+async fn manage(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    kind: ResourceKind,
+    body: Bytes,
+) -> Result<Reply> {
+    call.access.check_key(None)?;
+    let reply = resources::serve(call, kind, body).await;
+    let reply = reply.map_err(|failure| failure.within(container, 0))?;
+    Ok(reply.in_container(container).at(0, container.session(0)))
+}
+
+async fn execute(call: &Call<'_>, container: &Arc<Container>, body: &[u8]) -> Result<Reply> {
+    decode::check_consistency(call.headers)?;
+    decode::session(call.headers)?;
+    let key = decode::point_key(call.headers, container)
+        .map_err(|failure| failure.within(container, 0))?;
+    call.access.check_key(Some(&key))?;
+    let execution = Execution {
+        procedure: call.third().to_owned(),
+        arguments: decode::arguments(body)?,
+        is_logging: headers::is_true(call.headers, &headers::ENABLE_SCRIPT_LOGGING),
+    };
+    let answer = start(call, container, &key, execution).await?.await;
+    let answer =
+        answer.map_err(|error| Failure::at(error, container, container.partition_of(&key)))?;
+    Ok(encode::script(container, answer))
+}
+
+/// Starts a procedure under the lock of its partition.
+async fn start(
+    call: &Call<'_>,
+    container: &Arc<Container>,
+    key: &PartitionKey,
+    execution: Execution,
+) -> Result<Scripted<ScriptAnswer>> {
+    let guard = call.lock(container, key).await?;
+    Ok(call.engine().execute(&call.ctx(), guard, execution))
 }
 
 /// Serves `…/conflicts`: one region has none.
 pub fn conflicts(call: &Call<'_>) -> Result<Reply> {
-    match matches!(call.action, Action::List | Action::Query) {
-        true => nothing(call, "Conflicts"),
-        false => call.container().and(Err(engine::Error::NotFound.into())),
-    }
-}
-
-fn nothing(call: &Call<'_>, array: &str) -> Result<Reply> {
     let container = call.container()?;
-    let reply = encode::resources(container.rid(), array, &[], None);
-    Ok(reply.in_container(&container).at(0, container.session(0)))
+    match matches!(call.action, Action::List | Action::Query) {
+        false => Err(engine::Error::NotFound.into()),
+        true => {
+            let reply = encode::resources(container.rid(), "Conflicts", &[], None);
+            Ok(reply.in_container(&container).at(0, container.session(0)))
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod client;
 mod items;
 mod queries;
 mod resources;
+mod scripts;
 mod server;
 mod tokens;
 mod transport;

@@ -155,18 +155,8 @@ async fn users_and_encryption_keys() {
 }
 
 #[tokio::test]
-async fn scripts_are_refused_and_their_lists_empty() {
+async fn there_are_no_conflicts() {
     let (_server, client) = Server::with_container().await;
-    for (path, array) in [
-        ("/dbs/d/colls/c/sprocs", "StoredProcedures"),
-        ("/dbs/d/colls/c/triggers", "Triggers"),
-        ("/dbs/d/colls/c/udfs", "UserDefinedFunctions"),
-    ] {
-        assert_eq!(client.get(path).await.expect(200).json()[array], json!([]));
-        let made = client.post(path, &json!({"id": "s", "body": "function(){}"})).await.expect(400);
-        assert!(made.message().contains("not supported yet"));
-        client.post(&format!("{path}/s"), &json!([])).await.expect(400);
-    }
     let conflicts = client.get("/dbs/d/colls/c/conflicts").await.expect(200);
     assert_eq!(conflicts.json()["Conflicts"], json!([]));
     client.get("/dbs/d/colls/c/conflicts/x").await.expect(404);
