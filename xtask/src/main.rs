@@ -23,6 +23,7 @@ cargo xtask licenses                      licenses of everything we build with
 cargo xtask conformance js|python|rust    one of Microsoft's SDKs against the release binary
 cargo xtask bench point [--quick]         point operations against their references, interleaved
 cargo xtask bench query [--quick]         queries against PostgreSQL and others, interleaved
+cargo xtask bench script [--quick]        procedures and functions against batches, reads and filters
 
 With CI=true warnings are errors, and so is a tool that is missing and cannot be installed.
 ";

@@ -15,6 +15,13 @@
 //!   peer      those it can answer     against the cosmosdb-server package of Node.js
 //!   growth    2 million items         against 200 thousand, with the partition key given
 //!   stream    memory while a million items are read
+//! script
+//!   comment   a procedure that reads, replaces and creates    against a batch
+//!   empty     a procedure that does nothing                   against a point read
+//!   functions a filter that calls a function for every item   against one that does not
+//!   counter   16 clients that increment one counter: no increment is lost
+//!   leak      memory while procedures run a hundred thousand times
+//!   hostile   point reads beside scripts that never end       against point reads alone
 //! ```
 //!
 //! LAYOUT     `setup` (what all share), `report` (the table, the JSON, the bars), `slices` (taking
@@ -24,6 +31,8 @@
 //!            `query` (which sections, with what), `versus`, `peer`, `growth`, `stream` (the
 //!            sections), `queries` (the texts), `blog` (the data), `stock` and `tables` (loading
 //!            it), `ask` (asking over HTTP).
+//!            `script` (which sections, with what), a module below it per section, `calls` (load
+//!            of any requests), `texts` (the JavaScript), `posts` (the data).
 //!
 //! ELSEWHERE  Parts measured alone: `crates/*/benches`.
 
@@ -47,6 +56,7 @@ mod reads;
 mod reference;
 mod report;
 mod scale;
+mod script;
 mod setup;
 mod slices;
 mod stock;
@@ -76,6 +86,8 @@ enum Command {
     Point(point::Flags),
     /// Queries of a blog, against PostgreSQL and others
     Query(query::Flags),
+    /// Stored procedures and user-defined functions, against what they stand for
+    Script(script::Flags),
     /// A bare hyper server that answers point reads from memory (started by `point`)
     Reference(reference::Flags),
 }
@@ -98,6 +110,7 @@ fn run(command: Command) -> Result<()> {
         match command {
             Command::Point(flags) => point::run(flags).await,
             Command::Query(flags) => query::run(flags).await,
+            Command::Script(flags) => script::run(flags).await,
             Command::Reference(flags) => reference::run(flags).await,
         }
     })

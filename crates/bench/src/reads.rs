@@ -83,7 +83,7 @@ impl Side for Reads {
             connections: CONNECTIONS,
             time,
             status: 200,
-            fill: signed_ahead(self.items),
+            fill: signed_ahead(CONTAINER, self.items),
         };
         measured(&load, || cpu_seconds(self.process)).await.context(self.name)
     }
@@ -99,13 +99,13 @@ pub async fn measured(load: &Load, server_cpu: impl Fn() -> f64) -> Result<Slice
 
 /// Requests for every item, signed before the clock runs. A signature is good for minutes, so a
 /// slice signs its own.
-fn signed_ahead(items: Items) -> Fill {
+pub fn signed_ahead(name: &str, items: Items) -> Fill {
     let (key, date) = (Key::development(), date_now());
     let mut bytes = Vec::new();
     let mut ends = Vec::with_capacity(items.count as usize + 1);
     ends.push(0);
     for number in 0..items.count {
-        let request = container(CONTAINER).read(&items.key(number), &items.id(number));
+        let request = container(name).read(&items.key(number), &items.id(number));
         bytes.extend_from_slice(&request.to_bytes(&key, "localhost", &date));
         ends.push(bytes.len());
     }

@@ -52,6 +52,21 @@ impl Link {
         Link::container(database, container).feed("pkranges")
     }
 
+    /// All stored procedures of a container.
+    pub fn procedures(database: &str, container: &str) -> Link {
+        Link::container(database, container).feed("sprocs")
+    }
+
+    /// One stored procedure.
+    pub fn procedure(database: &str, container: &str, id: &str) -> Link {
+        Link::container(database, container).child("sprocs", id)
+    }
+
+    /// All user-defined functions of a container.
+    pub fn functions(database: &str, container: &str) -> Link {
+        Link::container(database, container).feed("udfs")
+    }
+
     /// The path of the request.
     pub fn path(&self) -> &str {
         &self.path
@@ -136,6 +151,10 @@ mod tests {
         check(Link::container("d", "c"), "/dbs/d/colls/c", "colls", "dbs/d/colls/c");
         check(Link::items("d", "c"), "/dbs/d/colls/c/docs", "docs", "dbs/d/colls/c");
         check(Link::ranges("d", "c"), "/dbs/d/colls/c/pkranges", "pkranges", "dbs/d/colls/c");
+        check(Link::functions("d", "c"), "/dbs/d/colls/c/udfs", "udfs", "dbs/d/colls/c");
+        check(Link::procedures("d", "c"), "/dbs/d/colls/c/sprocs", "sprocs", "dbs/d/colls/c");
+        let (path, name) = ("/dbs/d/colls/c/sprocs/a%20b", "dbs/d/colls/c/sprocs/a b");
+        check(Link::procedure("d", "c", "a b"), path, "sprocs", name);
         check(Link::database("é"), "/dbs/%C3%A9", "dbs", "dbs/é");
     }
 

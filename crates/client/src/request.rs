@@ -277,6 +277,25 @@ impl Container {
         }
     }
 
+    /// A new stored procedure: the text of one JavaScript function.
+    pub fn create_procedure(&self, id: &str, text: &str) -> Request {
+        Request::new(Verb::Post, Link::procedures(&self.database, &self.name))
+            .with_body(json!({"id": id, "body": text}).to_string())
+    }
+
+    /// A new user-defined function: the text of one JavaScript function.
+    pub fn create_function(&self, id: &str, text: &str) -> Request {
+        Request::new(Verb::Post, Link::functions(&self.database, &self.name))
+            .with_body(json!({"id": id, "body": text}).to_string())
+    }
+
+    /// Runs a stored procedure in a logical partition; the arguments are a JSON array.
+    pub fn execute(&self, id: &str, key: &PartitionKey, arguments: impl Into<Bytes>) -> Request {
+        Request::new(Verb::Post, Link::procedure(&self.database, &self.name, id))
+            .with_key(key)
+            .with_body(arguments)
+    }
+
     fn operations(&self, is_atomic: &str, body: String) -> Request {
         Request::new(Verb::Post, self.items())
             .with(headers::IS_BATCH, "true")
@@ -332,6 +351,16 @@ mod tests {
         assert!(text.starts_with("POST /dbs/d/colls/c/docs HTTP/1.1\r\nhost: localhost:1\r\n"));
         assert!(text.contains("\r\nauthorization: type%3Dmaster%26ver%3D1.0%26sig%3D"));
         assert!(text.ends_with("\r\ncontent-length: 2\r\n\r\n{}"));
+    }
+
+    #[test]
+    fn an_execution_as_bytes() {
+        let request = Container::new("d", "c").execute("p", &key(r#"["k"]"#), r#"["k",1]"#);
+        let bytes = request.to_bytes(&Key::development(), "localhost:1", "now");
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.starts_with("POST /dbs/d/colls/c/sprocs/p HTTP/1.1\r\n"), "{text}");
+        assert!(text.contains(&format!("\r\n{}: [\"k\"]\r\n", headers::PARTITION_KEY)), "{text}");
+        assert!(text.ends_with("\r\ncontent-length: 7\r\n\r\n[\"k\",1]"), "{text}");
     }
 
     #[test]
