@@ -1,14 +1,15 @@
 //! Goal: what a client was told survives `kill -9`, and nothing survives by halves.
 //!
-//! Method: the real binary, many connections that create, replace, delete and batch, and a SIGKILL
-//! at a random moment, again and again over one data directory; sometimes another one while it is
-//! still recovering. After every restart everything is read back and held against what clients know.
+//! Method: the real binary, many connections that create, replace, delete, batch and run procedures,
+//! and a SIGKILL at a random moment, again and again over one data directory; sometimes another one
+//! while it is still recovering. After every restart everything is read back and held against what
+//! clients know.
 //!
 //! CHECKED
 //! (D1) An acknowledged write is there with its content and etag, or a later one is. (Relaxed: if
 //!      any write of its physical partition behind it is there.)
 //! (D2) A write nobody answered is there as it was sent, or not at all.
-//! (D3) The items of a batch are all there, from the same batch, or none is.
+//! (D3) The items of a batch or procedure are all there, from the same one, or none is.
 //! (D4) The change feed from the beginning meets every live item once, by LSN in each partition;
 //!      the read feed and point reads show the same.
 //! (D5) No LSN of a partition, resource id, or etag of an item stands for two things, over all

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! single   one worker's: created, replaced under its etag, deleted; its slot is anybody's
-//! group    one worker's: created, replaced and deleted by batches, always all of it
+//! group    one worker's: created, replaced and deleted by a batch or by a stored procedure, always
+//!          all of it
 //! hot      everybody's: upserted
 //! ```
 //!
@@ -29,6 +30,28 @@ const KEYS: u64 = 7;
 const SLOTS: u64 = 200;
 const HOT: u64 = 3;
 
+/// Does what a batch does, one operation in the callback of the one before, and returns the items.
+/// An operation that is refused undoes those before it.
+const WRITE_GROUP: &str = "function (operations) {
+    var collection = getContext().getCollection(), items = [];
+    next();
+    function next() {
+        if (items.length === operations.length) return getContext().getResponse().setBody(items);
+        var operation = operations[items.length];
+        var link = collection.getAltLink() + '/docs/' + operation.id;
+        switch (operation.kind) {
+            case 'create': return collection.createDocument(collection.getSelfLink(), operation.body, done);
+            case 'replace': return collection.replaceDocument(link, operation.body, done);
+            default: return collection.deleteDocument(link, function (error) { done(error, null); });
+        }
+    }
+    function done(error, item) {
+        if (error) throw error;
+        items.push(item);
+        next();
+    }
+}";
+
 /// The containers.
 pub fn container(number: usize) -> Container {
     Container::new(DATABASE, CONTAINERS[number].0)
@@ -52,6 +75,8 @@ pub async fn prepare(client: &Client) -> Live {
         }
         let request = container(number).create_with(&definition, Some(throughput));
         client.send(&request).await.unwrap();
+        let procedure = container(number).create_procedure("writeGroup", WRITE_GROUP);
+        client.send(&procedure).await.unwrap();
     }
     Live::new()
 }
@@ -208,7 +233,7 @@ impl Worker {
         let group = Group { names, born: op };
         let bodies = self.bodies(&group, op);
         let operations: Vec<_> = bodies.iter().map(|body| Operation::Create(body)).collect();
-        if self.batch(&group, op, &operations).await? {
+        if self.write_group(&group, op, &operations).await? {
             self.groups.push(group);
         }
         Ok(())
@@ -222,7 +247,8 @@ impl Worker {
         let both = group.names.iter().zip(&bodies);
         let operations: Vec<_> =
             both.map(|(name, body)| Operation::Replace(&name.id, body)).collect();
-        assert!(self.batch(&group, op, &operations).await?, "a group is only ours to replace");
+        let is_done = self.write_group(&group, op, &operations).await?;
+        assert!(is_done, "a group is only ours to replace");
         self.groups.push(group);
         Ok(())
     }
@@ -233,7 +259,8 @@ impl Worker {
         let group = self.groups.swap_remove(at);
         let names = group.names.iter();
         let operations: Vec<_> = names.map(|name| Operation::Delete(&name.id)).collect();
-        assert!(self.batch(&group, op, &operations).await?, "a group is only ours to delete");
+        let is_done = self.write_group(&group, op, &operations).await?;
+        assert!(is_done, "a group is only ours to delete");
         Ok(())
     }
 
@@ -263,8 +290,8 @@ impl Worker {
         }
     }
 
-    /// Sends a batch; `false` if it was refused.
-    async fn batch(
+    /// Writes all items of a group at once; `false` if that was refused.
+    async fn write_group(
         &self,
         group: &Group,
         op: u64,
@@ -275,25 +302,40 @@ impl Worker {
         for name in &group.names {
             self.history.lock().await.sends(name, Doubt { op, is_delete });
         }
-        let request = container(*number).batch(&partition_key(key), operations);
+        let (container, key) = (container(*number), partition_key(key));
+        let is_batch = self.random.next().is_multiple_of(2);
+        let request = match is_batch {
+            true => container.batch(&key, operations),
+            false => container.execute("writeGroup", &key, arguments(operations)),
+        };
         let reply = match self.client.send(&request).await {
             Ok(reply) => reply,
-            Err(Error::Refused(reply)) => panic!("a batch is refused: {reply}"),
+            // Only what a procedure does comes back as a refusal of the whole.
+            Err(Error::Refused(reply)) if !is_batch && reply.substatus() == 409 => {
+                return self.group_refused(group, op).await;
+            }
+            Err(Error::Refused(reply)) => panic!("a group is refused: {reply}"),
             Err(_) => return Err(Gone),
         };
-        let is_whole = reply.status == 200;
-        let place = place_of(&reply, *number);
-        let mut history = self.history.lock().await;
-        for (name, result) in group.names.iter().zip(reply.results().unwrap()) {
-            match is_whole {
-                true => {
-                    let version = result.body.as_ref().map(version_of);
-                    history.acknowledged(name, op, place, version);
-                }
-                false => history.refused(name, op),
-            }
+        if reply.status != 200 {
+            return self.group_refused(group, op).await;
         }
-        Ok(is_whole)
+        let place = place_of(&reply, *number);
+        let bodies = match is_batch {
+            true => reply.results().unwrap().into_iter().map(|result| result.body).collect(),
+            false => serde_json::from_value::<Vec<Option<Value>>>(reply.json().unwrap()).unwrap(),
+        };
+        let mut history = self.history.lock().await;
+        for (name, body) in group.names.iter().zip(bodies) {
+            history.acknowledged(name, op, place, body.as_ref().map(version_of));
+        }
+        Ok(true)
+    }
+
+    async fn group_refused(&self, group: &Group, op: u64) -> Result<bool, Gone> {
+        let mut history = self.history.lock().await;
+        group.names.iter().for_each(|name| history.refused(name, op));
+        Ok(false)
     }
 
     /// A name somewhere.
@@ -327,6 +369,18 @@ impl Worker {
         };
         group.names.iter().map(body).collect()
     }
+}
+
+/// The operations of a group as the argument of the procedure.
+fn arguments(operations: &[Operation<'_>]) -> String {
+    let parse = |body: &str| serde_json::from_str::<Value>(body).unwrap();
+    let argument = |operation: &Operation<'_>| match operation {
+        Operation::Create(body) => json!({"kind": "create", "body": parse(body)}),
+        Operation::Replace(id, body) => json!({"kind": "replace", "id": id, "body": parse(body)}),
+        Operation::Delete(id) => json!({"kind": "delete", "id": id}),
+        Operation::Upsert(body) => unreachable!("groups are not upserted: {body}"),
+    };
+    json!([operations.iter().map(argument).collect::<Vec<_>>()]).to_string()
 }
 
 /// Where a write was committed.
