@@ -115,3 +115,15 @@ fn run(command: Command) -> Result<()> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_go_together() {
+        Cli::command().debug_assert();
+    }
+}

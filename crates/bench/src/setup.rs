@@ -12,6 +12,7 @@ use crate::slices::Turns;
 
 /// Flags that all benchmarks have.
 #[derive(Debug, Args)]
+#[group(id = "common")]
 pub struct Flags {
     /// A tenth of the items and slices of a second: to see that it runs, not how fast
     #[arg(long)]

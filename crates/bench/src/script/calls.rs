@@ -83,8 +83,8 @@ async fn repeat(address: SocketAddr, fill: Fill, count: u64) -> Result<Vec<u32>>
         let answer = connection.exchange(&request).await?;
         latencies.push(sent.elapsed().as_micros() as u32);
         if answer.status != 200 {
-            let text = &connection.bytes()[..answer.head + answer.body];
-            bail!("expected 200, got {}", String::from_utf8_lossy(text));
+            let body = &connection.bytes()[answer.head..answer.head + answer.body];
+            bail!("{} {}", answer.status, String::from_utf8_lossy(body));
         }
     }
     Ok(latencies)
