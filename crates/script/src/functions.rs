@@ -1,8 +1,23 @@
 //! User-defined functions of queries.
+//!
+//! One runtime serves all calls of one query, so a call costs little more than the function itself:
+//! the functions are resolved once, arguments go over without text between. They find the language
+//! and nothing else: no context, no container, no log.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use item::{Node, Value};
+use rquickjs::function::Args;
+use rquickjs::{Ctx, Function, Persistent};
 
-use crate::call::Failure;
+use crate::call::{Failure, Limits};
+use crate::convert::{self, Unfit};
+use crate::errors::{self, Thrown};
+use crate::machine::{End, Machine};
+use crate::program::Program;
 
 /// An argument of a function, borrowed from the query.
 #[derive(Clone, Copy, Debug)]
@@ -13,20 +28,98 @@ pub enum Argument<'a> {
     Value(&'a Value),
 }
 
-/// The functions of one query, in one runtime.
+/// The functions of one query, in one runtime. They stay on the thread that made them.
 pub struct Functions {
-    not_send: std::marker::PhantomData<*const ()>,
+    functions: Vec<Persistent<Function<'static>>>,
+    // Last, because the handles above must go before their runtime.
+    machine: Machine,
 }
 
 impl Functions {
-    /// Calls a function. What has no JSON form comes back as undefined.
+    /// Functions outside a session, for a query that a script runs: its host makes them. They end at
+    /// `until`.
+    pub fn new(
+        programs: &[Arc<Program>],
+        limits: &Limits,
+        until: Instant,
+    ) -> Result<Functions, Failure> {
+        let machine = Machine::new(limits).map_err(|_| exception(errors::out_of_memory(), 0))?;
+        Functions::on(machine, programs, until, None)
+    }
+
+    /// Functions on a machine that was made before.
+    pub(crate) fn on(
+        machine: Machine,
+        programs: &[Arc<Program>],
+        until: Instant,
+        revoked: Option<Arc<AtomicBool>>,
+    ) -> Result<Functions, Failure> {
+        machine.watch.start(until, revoked);
+        let load = |ctx: Ctx<'_>| {
+            let load = |program: &Arc<Program>| {
+                program.load(&ctx).map(|function| Persistent::save(&ctx, function))
+            };
+            let functions = programs.iter().map(load).collect::<rquickjs::Result<Vec<_>>>();
+            functions.map_err(|error| failure(&machine, &ctx, Unfit::Thrown(error)))
+        };
+        let functions = machine.context.with(load)?;
+        Ok(Functions { functions, machine })
+    }
+
+    /// Calls a function by its place in the list. What JSON leaves out comes back as undefined.
     pub fn call(&self, function: usize, arguments: &[Argument<'_>]) -> Result<Value, Failure> {
-        let _ = (function, arguments, self.not_send);
-        Err(Failure::Revoked)
+        let call = |ctx: Ctx<'_>| {
+            let called = self.call_in(&ctx, function, arguments);
+            called.map_err(|unfit| failure(&self.machine, &ctx, unfit))
+        };
+        // The binding panics where an allocation of the engine fails.
+        catch_unwind(AssertUnwindSafe(|| self.machine.context.with(call)))
+            .unwrap_or_else(|_| Err(exception(errors::out_of_memory(), self.fuel())))
     }
 
     /// Interpreter steps so far.
     pub fn fuel(&self) -> u64 {
-        0
+        self.machine.watch.fuel()
     }
+
+    fn call_in(
+        &self,
+        ctx: &Ctx<'_>,
+        function: usize,
+        arguments: &[Argument<'_>],
+    ) -> Result<Value, Unfit> {
+        let function = self.functions[function].clone().restore(ctx)?;
+        let mut given = Args::new(ctx.clone(), arguments.len());
+        for argument in arguments {
+            given.push_arg(match argument {
+                Argument::Node(node) => convert::from_node(ctx, *node)?,
+                Argument::Value(value) => convert::from_value(ctx, value)?,
+            })?;
+        }
+        let result = given.apply(&function)?;
+        convert::to_value(&result, self.machine.limits.body_bytes)
+    }
+}
+
+fn failure(machine: &Machine, ctx: &Ctx<'_>, unfit: Unfit) -> Failure {
+    let thrown = match unfit {
+        Unfit::Thrown(error) => errors::take(ctx, &error),
+        Unfit::TooLarge => {
+            let message = "Error: The result is too large.".to_owned();
+            Thrown { number: 413, message, ..Thrown::default() }
+        }
+        Unfit::Invalid(why) => Thrown { message: format!("Error: {why}"), ..Thrown::default() },
+    };
+    let fuel = machine.watch.fuel();
+    match machine.watch.end() {
+        Some(End::Timeout) => Failure::Timeout { fuel },
+        Some(End::Revoked) => Failure::Revoked,
+        Some(End::Fatal) => Failure::Fatal,
+        Some(End::Abort) | None => exception(thrown, fuel),
+    }
+}
+
+fn exception(thrown: Thrown, fuel: u64) -> Failure {
+    let Thrown { number, message, stack } = thrown;
+    Failure::Exception { number, message, stack, log: String::new(), fuel }
 }

@@ -1,13 +1,52 @@
-//! Threads that run scripts.
+//! Threads that run scripts, and the watchdog over them.
+//!
+//! ```text
+//! submit ─▶ queue ─▶ thread ─▶ work(session) ─▶ answer
+//!             │         │
+//!             └─ waits too long: Unavailable
+//!                       └─ runs too long: the watchdog takes the host, answers Overdue, and counts
+//!                          the thread as lost until it comes back; another takes its place
+//! ```
+//!
+//! A script is interrupted at its deadline by the engine itself. The watchdog is for what does not
+//! look at the clock: a built-in function that walks or searches for minutes. Such a thread cannot be
+//! killed; with [`LOST_MAX`] of them, new work is refused until one is back.
+//!
+//! INVARIANTS
+//! (Q1) Every answer is given exactly once.
+//! (Q2) A host is in one place: in its job, in the hands of the work, or gone. Whoever revokes it, it
+//!      is dropped at once, or as soon as the call that is using it returns.
+//! (Q3) Neither answers, hosts nor work are run or dropped under the lock of the pool.
 
-use std::marker::PhantomData;
+mod job;
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::call::{Call, Failure, Limits, Outcome};
-use crate::functions::Functions;
-use crate::operation::Host;
-use crate::program::Program;
+use parking_lot::{Condvar, Mutex};
+
+use crate::call::Limits;
+use crate::machine::Machine;
+use crate::run::Stage;
+use job::{Job, Task};
+
+pub use job::{Revoked, Session, Stop};
+
+/// Threads that may be lost before new work is refused.
+const LOST_MAX: usize = 2;
+
+/// What the watchdog adds to the time of a script, for one that is just ending by itself.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// Stack of a thread beyond what scripts may use: the host works on top of a script.
+const HOST_STACK_BYTES: usize = 4 << 20;
+
+/// How much less processor time scripts get than threads that answer requests.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
 
 /// How many threads, and what each piece of work may use.
 #[derive(Clone, Debug)]
@@ -24,17 +63,26 @@ impl Default for PoolOptions {
     }
 }
 
-/// Threads that run scripts.
-pub struct Pool;
+/// Threads that run scripts. They start when they are needed; dropping the pool ends them.
+pub struct Pool {
+    shared: Arc<Shared>,
+}
 
 impl Pool {
-    /// A pool; its threads start when they are needed.
+    /// A pool without threads yet.
     pub fn new(options: PoolOptions) -> Pool {
-        let _ = options;
-        Pool
+        let shared = Shared { options, ..Shared::default() };
+        Pool { shared: Arc::new(shared) }
     }
 
     /// Queues `work` for a script thread.
+    ///
+    /// `answer` is called exactly once: by the thread, by the watchdog, or right here if the work is
+    /// refused. Work that no thread has taken up at `wait_until` is answered
+    /// [`Stop::Unavailable`].
+    ///
+    /// Dropping the returned [`Running`] before the answer cancels: the host is dropped, the script
+    /// interrupted. Work that has not begun then never does, and is answered `Unavailable`.
     pub fn submit<H: Send + 'static, T: Send + 'static>(
         &self,
         host: H,
@@ -42,68 +90,300 @@ impl Pool {
         work: impl FnOnce(&mut Session<'_, H>) -> T + Send + 'static,
         answer: impl FnOnce(Result<T, Stop>) + Send + 'static,
     ) -> Running {
-        let _ = (host, wait_until, work);
-        answer(Err(Stop::Unavailable));
-        Running
+        let job: Arc<dyn Task> = Arc::new(Job::new(host, work, answer));
+        if !self.shared.enqueue(job.clone(), wait_until) {
+            job.refuse();
+        }
+        Running { job: Some(job) }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let queued = {
+            let mut state = self.shared.state.lock();
+            state.is_closed = true;
+            std::mem::take(&mut state.queue)
+        };
+        self.shared.work_ready.notify_all();
+        self.shared.watch_changed.notify_all();
+        queued.into_iter().for_each(|waiting| waiting.job.refuse());
     }
 }
 
 /// Work under way. Dropping it cancels.
-pub struct Running;
+#[must_use = "dropping it cancels the work"]
+pub struct Running {
+    job: Option<Arc<dyn Task>>,
+}
 
 impl Running {
     /// Lets the work go on without anybody who could cancel it.
-    pub fn detach(self) {}
-}
-
-/// Why work was not done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Stop {
-    /// The watchdog ended it.
-    #[error("the script ran out of time")]
-    Overdue,
-    /// No thread took it up in time, or too many threads are lost.
-    #[error("no thread can run the script")]
-    Unavailable,
-    /// The work panicked.
-    #[error("{0}")]
-    Fault(String),
-}
-
-/// The host is not there any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the work was taken away")]
-pub struct Revoked;
-
-/// What work sees of its thread.
-pub struct Session<'a, H> {
-    host: PhantomData<(&'a (), H)>,
-}
-
-impl<H: Send + 'static> Session<'_, H> {
-    /// Runs a script in a fresh runtime. Its operations go to the session's host.
-    pub fn execute(&mut self, call: Call) -> Result<Outcome, Failure>
-    where
-        H: Host,
-    {
-        let _ = call;
-        Err(Failure::Revoked)
-    }
-
-    /// The functions of a query, in one runtime for all their calls.
-    pub fn functions(&mut self, programs: &[Arc<Program>]) -> Result<Functions, Failure> {
-        let _ = programs;
-        Err(Failure::Revoked)
-    }
-
-    /// Access to the host between scripts.
-    pub fn with_host<R>(&mut self, f: impl FnOnce(&mut H) -> R) -> Result<R, Revoked> {
-        let _ = f;
-        Err(Revoked)
-    }
-
-    /// Takes the host out, for the commit.
-    pub fn take_host(&mut self) -> Result<H, Revoked> {
-        Err(Revoked)
+    pub fn detach(mut self) {
+        self.job = None;
     }
 }
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            job.revoke();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    options: PoolOptions,
+    state: Mutex<State>,
+    work_ready: Condvar,
+    watch_changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Waiting>,
+    running: Vec<Watched>,
+    /// Threads that are not lost.
+    threads: usize,
+    idle: usize,
+    lost: usize,
+    /// Numbers for names.
+    started: usize,
+    has_watchdog: bool,
+    /// When the watchdog looks next; none: when it is told.
+    watch_at: Option<Instant>,
+    is_closed: bool,
+}
+
+struct Waiting {
+    job: Arc<dyn Task>,
+    until: Option<Instant>,
+}
+
+struct Watched {
+    job: Arc<dyn Task>,
+    overdue_at: Instant,
+}
+
+impl Shared {
+    /// False: refused.
+    fn enqueue(self: &Arc<Shared>, job: Arc<dyn Task>, until: Option<Instant>) -> bool {
+        let mut state = self.state.lock();
+        if state.is_closed || state.lost >= LOST_MAX {
+            return false;
+        }
+        state.queue.push_back(Waiting { job, until });
+        if let Some(until) = until {
+            self.watch_from(&mut state, until);
+        }
+        self.add_thread(&mut state);
+        self.work_ready.notify_one();
+        true
+    }
+
+    /// Starts a thread if there is more work than threads to wait for it.
+    fn add_thread(self: &Arc<Shared>, state: &mut State) {
+        let wanted = state.queue.len() > state.idle && state.threads < self.options.threads.max(1);
+        if !wanted {
+            return;
+        }
+        let shared = self.clone();
+        let name = format!("script-{}", state.started);
+        let stack = self.options.limits.stack_bytes + HOST_STACK_BYTES;
+        let spawned = thread::Builder::new().name(name).stack_size(stack).spawn(move || {
+            be_nice();
+            shared.work();
+        });
+        // Without a new thread the work waits for an old one, or for its time.
+        if spawned.is_ok() {
+            state.started += 1;
+            state.threads += 1;
+        }
+    }
+
+    /// The life of a script thread.
+    fn work(self: &Arc<Shared>) {
+        let mut bench = Bench::new(&self.options.limits);
+        while let Some(job) = self.next(&mut bench) {
+            // Whatever the work throws is in its answer; this is for answers that throw.
+            let _ = catch_unwind(AssertUnwindSafe(|| job.run(&mut bench)));
+            bench.clear();
+            if !self.finished(&job) {
+                return;
+            }
+        }
+    }
+
+    /// The next job, or none if the thread is to end. Makes machines before it waits.
+    fn next(self: &Arc<Shared>, bench: &mut Bench) -> Option<Arc<dyn Task>> {
+        loop {
+            let mut state = self.state.lock();
+            if let Some(waiting) = state.queue.pop_front() {
+                let overdue_at = Instant::now() + self.options.limits.run + GRACE;
+                state.running.push(Watched { job: waiting.job.clone(), overdue_at });
+                self.watch_from(&mut state, overdue_at);
+                return Some(waiting.job);
+            }
+            if state.is_closed {
+                state.threads -= 1;
+                return None;
+            }
+            if bench.is_ready() {
+                state.idle += 1;
+                self.work_ready.wait(&mut state);
+                state.idle -= 1;
+            } else {
+                drop(state);
+                bench.prepare();
+            }
+        }
+    }
+
+    /// Takes a job off the watch. Returns whether its thread is still wanted.
+    fn finished(&self, job: &Arc<dyn Task>) -> bool {
+        let mut state = self.state.lock();
+        let at = state.running.iter().position(|watched| Arc::ptr_eq(&watched.job, job));
+        match at {
+            Some(at) => {
+                state.running.swap_remove(at);
+                true
+            }
+            None => {
+                // The watchdog had given the thread up.
+                state.lost -= 1;
+                let is_wanted = state.threads < self.options.threads.max(1);
+                state.threads += usize::from(is_wanted);
+                is_wanted
+            }
+        }
+    }
+
+    /// Makes sure the watchdog looks at this time or before.
+    fn watch_from(self: &Arc<Shared>, state: &mut State, at: Instant) {
+        if !state.has_watchdog {
+            let shared = self.clone();
+            let spawned = thread::Builder::new().name("script-watchdog".to_owned());
+            state.has_watchdog = spawned.spawn(move || shared.watch()).is_ok();
+        }
+        if state.watch_at.is_none_or(|planned| at < planned) {
+            state.watch_at = Some(at);
+            self.watch_changed.notify_one();
+        }
+    }
+
+    /// The life of the watchdog.
+    fn watch(self: &Arc<Shared>) {
+        let mut state = self.state.lock();
+        loop {
+            let (late, expired) = state.take_late(Instant::now());
+            if !late.is_empty() || !expired.is_empty() {
+                self.add_thread(&mut state);
+                drop(state);
+                late.iter().for_each(|job| job.overdue());
+                expired.iter().for_each(|job| job.refuse());
+                state = self.state.lock();
+                continue;
+            }
+            if state.is_closed && state.running.is_empty() {
+                state.has_watchdog = false;
+                return;
+            }
+            state.watch_at = state.next_look();
+            match state.watch_at {
+                Some(at) => drop(self.watch_changed.wait_until(&mut state, at)),
+                None => self.watch_changed.wait(&mut state),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Takes out what runs too long, and what has waited too long.
+    fn take_late(&mut self, now: Instant) -> (Vec<Arc<dyn Task>>, Vec<Arc<dyn Task>>) {
+        let mut late = Vec::new();
+        self.running.retain(|watched| {
+            let is_late = watched.overdue_at <= now;
+            if is_late && !watched.job.is_committing() {
+                late.push(watched.job.clone());
+                return false;
+            }
+            true
+        });
+        self.lost += late.len();
+        self.threads -= late.len();
+        let mut expired = Vec::new();
+        self.queue.retain(|waiting| {
+            let is_late = waiting.until.is_some_and(|until| until <= now);
+            if is_late {
+                expired.push(waiting.job.clone());
+            }
+            !is_late
+        });
+        (late, expired)
+    }
+
+    /// When there may next be something late. Jobs that commit are not looked at again.
+    fn next_look(&self) -> Option<Instant> {
+        let running = self.running.iter().filter(|watched| !watched.job.is_committing());
+        let running = running.map(|watched| watched.overdue_at);
+        running.chain(self.queue.iter().filter_map(|waiting| waiting.until)).min()
+    }
+}
+
+/// What a thread keeps at hand: machines for the next calls, and those to be freed.
+pub(crate) struct Bench {
+    limits: Limits,
+    stage: Option<Stage>,
+    machine: Option<Machine>,
+    spent: Vec<Stage>,
+}
+
+impl Bench {
+    fn new(limits: &Limits) -> Bench {
+        Bench { limits: limits.clone(), stage: None, machine: None, spent: Vec::new() }
+    }
+
+    fn is_ready(&self) -> bool {
+        self.stage.is_some() && self.machine.is_some()
+    }
+
+    /// Makes one of what is missing.
+    fn prepare(&mut self) {
+        if self.stage.is_none() {
+            self.stage = Stage::new(&self.limits).ok();
+        } else if self.machine.is_none() {
+            self.machine = Machine::new(&self.limits).ok();
+        }
+    }
+
+    pub(crate) fn take_stage(&mut self) -> rquickjs::Result<Stage> {
+        self.stage.take().map_or_else(|| Stage::new(&self.limits), Ok)
+    }
+
+    pub(crate) fn take_machine(&mut self) -> rquickjs::Result<Machine> {
+        self.machine.take().map_or_else(|| Machine::new(&self.limits), Ok)
+    }
+
+    /// Puts a used stage aside; it is freed after the answer.
+    pub(crate) fn discard(&mut self, stage: Stage) {
+        self.spent.push(stage);
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn clear(&mut self) {
+        self.spent.clear();
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn be_nice() {
+    // On Linux this is the priority of the one thread. Without the permission it stays as it is.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn be_nice() {}
