@@ -153,7 +153,7 @@ fn check_surroundings(source: &str, start: usize, function: &str) -> Result<(), 
         parentheses += 1;
     }
     if !source[at..].starts_with(function) {
-        return Err(misplaced("A script must be one function", source, Some(at)));
+        return Err(misplaced("A script must be one function", source, Some(start)));
     }
     at = skip_trivia(source, at + function.len());
     while parentheses > 0 && source[at..].starts_with(')') {
@@ -243,6 +243,6 @@ mod tests {
         check("(() => function g() {})()", 1, 1, "one function");
         check("function f() { with (a) {} }", 1, 16, "");
         check("function f() { a\0 }", 1, 17, "character");
-        check("function f() {} while (true);", 1, 1, "");
+        check("function f() {} while (true);", 1, 17, "nothing may follow");
     }
 }
