@@ -1,11 +1,14 @@
 //! User-defined functions of a query: `query::Udf` over one JavaScript runtime.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use base::Deadline;
 use item::Value;
 use query::{BoundQuery, Udf, UdfError};
 use script::{Failure, Program};
 
+use super::failed;
 use crate::ops::ResourceKind;
 use crate::{Container, Core, Error, Result};
 
@@ -23,12 +26,20 @@ impl Functions {
     }
 
     /// The functions of a query that a script asks.
-    pub fn within(core: &Core, container: &Container, query: &BoundQuery) -> Result<Functions> {
+    pub fn within(
+        core: &Core,
+        container: &Container,
+        query: &BoundQuery,
+        deadline: Deadline,
+    ) -> Result<Functions> {
         let programs = core.functions_of(container, query)?;
         if programs.is_empty() {
             return Ok(Functions::NONE);
         }
-        Err(Error::NotSupported("functions in the queries of scripts".into()))
+        let limits = &core.scripts.limits;
+        let until = deadline.instant().unwrap_or_else(|| Instant::now() + limits.run);
+        let runtime = script::Functions::new(&programs, limits, until);
+        Ok(Functions::new(runtime.map_err(|failure| failed(failure, None))?))
     }
 }
 

@@ -161,7 +161,7 @@ impl ScriptHost {
         let core = self.transaction.core.clone();
         let container = self.transaction.container().clone();
         let bound = core.bind(&container, query)?;
-        let functions = Functions::within(&core, &container, &bound)?;
+        let functions = Functions::within(&core, &container, &bound, ctx.deadline())?;
         let found = core.query_page(&ctx, &container, &scope, bound, &request, &functions)?;
         Ok(self.found(found))
     }
