@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::ops::{Execution, ResourceKind, ScriptAnswer};
 use engine::{Container, Scripted};
+use model::limits::BODY_BYTES_MAX;
 use model::partition_key::PartitionKey;
 
 use crate::call::Call;
@@ -20,6 +21,7 @@ use crate::routes::{Action, resources};
 /// Serves `…/sprocs`, `…/triggers` and `…/udfs`.
 pub async fn serve(call: &Call<'_>, body: Bytes) -> Result<Reply> {
     let container = call.container()?;
+    check_size(&body).map_err(|failure| failure.within(&container, 0))?;
     match (call.action, kind_of(call)) {
         (Action::Execute, ResourceKind::StoredProcedure) => execute(call, &container, &body).await,
         (Action::Execute, _) => not_allowed(),
@@ -32,6 +34,18 @@ fn kind_of(call: &Call<'_>) -> ResourceKind {
         "sprocs" => ResourceKind::StoredProcedure,
         "triggers" => ResourceKind::Trigger,
         _ => ResourceKind::Udf,
+    }
+}
+
+/// The text of a script has no slack, unlike that of an item, which is stored in another form.
+fn check_size(body: &[u8]) -> Result<()> {
+    match body.len() > BODY_BYTES_MAX {
+        false => Ok(()),
+        true => {
+            let message =
+                format!("Request size is too large: the limit is {BODY_BYTES_MAX} bytes.");
+            Err(engine::Error::TooLarge(message).into())
+        }
     }
 }
 

@@ -313,22 +313,21 @@ async fn a_pre_trigger_changes_what_is_written() {
     let (_server, client) = Server::with_container().await;
     let body = "function () { var r = getContext().getRequest(); var b = r.getBody(); b.seen = r.getOperationType(); r.setBody(b); }";
     trigger(&client, "t", "Pre", "All", body).await;
-    let named = |request: Request<'static>| {
-        request.header("x-ms-documentdb-pre-trigger-include", "t").send()
-    };
-    let client: &'static Client = Box::leak(Box::new(client));
+    fn named(request: Request<'_>) -> Request<'_> {
+        request.header("x-ms-documentdb-pre-trigger-include", "t")
+    }
     let item = json!({"id": "a", "pk": 1});
-    let made = named(create(client, &item)).await.expect(201);
+    let made = named(create(&client, &item)).send().await.expect(201);
     assert_eq!(made.json()["seen"], "Create");
     assert_eq!(made.json()["_etag"], made.need("etag"));
-    let upsert = create(client, &item).header("x-ms-documentdb-is-upsert", "true");
-    assert_eq!(named(upsert).await.expect(200).json()["seen"], "Upsert");
+    let upsert = create(&client, &item).header("x-ms-documentdb-is-upsert", "true");
+    assert_eq!(named(upsert).send().await.expect(200).json()["seen"], "Upsert");
     let path = "/dbs/d/colls/c/docs/a";
     let replace = client.request("PUT", path).key("1").json(&item);
-    assert_eq!(named(replace).await.expect(200).json()["seen"], "Replace");
-    let minimal = create(client, &json!({"id": "b", "pk": 1})).header("prefer", "return=minimal");
-    assert!(named(minimal).await.expect(201).body.is_empty());
-    let plain = create(client, &json!({"id": "c", "pk": 1})).send().await.expect(201).json();
+    assert_eq!(named(replace).send().await.expect(200).json()["seen"], "Replace");
+    let minimal = create(&client, &json!({"id": "b", "pk": 1})).header("prefer", "return=minimal");
+    assert!(named(minimal).send().await.expect(201).body.is_empty());
+    let plain = create(&client, &json!({"id": "c", "pk": 1})).send().await.expect(201).json();
     assert!(plain.get("seen").is_none(), "a trigger runs only where it is named");
 }
 
