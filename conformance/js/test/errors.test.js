@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 
-import { fails, serve, test, unique } from "../lib/fixture.js";
+import { fails, serve, test } from "../lib/fixture.js";
 
 const t = serve();
 
@@ -110,24 +110,6 @@ test("conflicts are an empty feed", async () => {
   const container = await t.container();
   const { resources } = await container.conflicts.readAll().fetchAll();
   assert.deepEqual(resources, []);
-});
-
-test("stored procedures, triggers and functions are refused with a clear message", async () => {
-  const container = await t.container();
-  const body = "function () { getContext().getResponse().setBody('x'); }";
-  const { scripts } = container;
-  const refusals = [
-    () => scripts.storedProcedures.create({ id: "s", body }),
-    () => scripts.triggers.create({ id: "t", body, triggerType: "Pre", triggerOperation: "All" }),
-    () => scripts.userDefinedFunctions.create({ id: "u", body }),
-    () => scripts.storedProcedure("s").execute("p", []),
-  ];
-  for (const refusal of refusals) {
-    const error = await fails(refusal(), 400);
-    assert.match(error.message, /not supported/i);
-  }
-  const trigger = container.items.create({ id: unique("i"), pk: "p" }, { preTriggerInclude: ["t"] });
-  await fails(trigger, 400);
 });
 
 test("a connection survives refusals of large bodies", async () => {

@@ -181,14 +181,3 @@ def test_database_throughput(client):
 def test_impossible_throughput(make, throughput):
     with fails(400):
         make(offer_throughput=throughput)
-
-
-def test_scripts_are_refused_clearly(container):
-    body = {"id": "s", "body": "function () {}"}
-    with fails(400) as caught:
-        container.scripts.create_stored_procedure(body)
-    assert "not supported" in str(caught.value).lower()
-    with fails(400):
-        container.scripts.create_trigger({**body, "triggerType": "Pre", "triggerOperation": "All"})
-    with fails(400):
-        container.scripts.create_user_defined_function(body)
