@@ -5,8 +5,8 @@
 //! `toJSON`, a boxed number, a proxy, a class, a cycle), the whole value goes through the engine's own
 //! `JSON.stringify` instead, so there is one authority for the odd cases.
 //!
-//! Walking stops when the text would be longer than a limit. That also bounds arrays that only claim
-//! a length, and values that contain themselves many times over.
+//! Walking stops when the text would be longer than a limit, or the time of the script is over. That
+//! also bounds arrays that only claim a length, and values that contain themselves many times over.
 
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use item::{Kind, Node, Object, Value};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::object::Property;
 use rquickjs::{Array, Ctx, Object as JsObject, String as JsString, Type, Value as JsValue};
+
+use crate::machine::Watch;
 
 /// Deeper than any item may be; from here on the engine's `JSON.stringify` decides.
 const DEPTH_MAX: usize = item::DEPTH_MAX + 1;
@@ -83,6 +85,8 @@ pub(crate) enum Unfit {
     TooLarge,
     /// It is no JSON that an item could hold.
     Invalid(String),
+    /// The time of the script is over.
+    Late,
 }
 
 impl From<rquickjs::Error> for Unfit {
@@ -91,34 +95,51 @@ impl From<rquickjs::Error> for Unfit {
     }
 }
 
+/// How far a conversion may go.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    /// Bytes of text.
+    pub(crate) bytes_max: usize,
+    /// The clock of the script, where the number of bytes is not bound enough.
+    pub(crate) watch: Option<&'a Watch>,
+}
+
 /// A JavaScript value as `JSON.stringify` sees it; undefined for what it leaves out.
-pub(crate) fn to_value(value: &JsValue<'_>, bytes_max: usize) -> Result<Value, Unfit> {
+pub(crate) fn to_value(value: &JsValue<'_>, bounds: Bounds<'_>) -> Result<Value, Unfit> {
     let plain = match value.type_of() {
         Type::Object | Type::Array => Some(JsObject::new(value.ctx().clone())?.get_prototype()),
         _ => None,
     };
-    let mut walk = Walk { bytes_left: bytes_max, plain: plain.flatten() };
+    let mut walk =
+        Walk { bytes_left: bounds.bytes_max, bounds, steps: 0, plain: plain.flatten() };
     match walk.value(value, 1) {
         Ok(found) => Ok(found.unwrap_or_default()),
-        Err(Snag::Odd) => stringified(value, bytes_max),
+        Err(Snag::Odd) => match stringified(value, bounds.bytes_max)? {
+            Some(text) => {
+                Value::parse(text.as_bytes()).map_err(|error| Unfit::Invalid(error.to_string()))
+            }
+            None => Ok(Value::Undefined),
+        },
         Err(Snag::Unfit(unfit)) => Err(unfit),
     }
 }
 
 /// The text of a JavaScript value; none for what `JSON.stringify` leaves out.
-pub(crate) fn to_text(value: &JsValue<'_>, bytes_max: usize) -> Result<Option<String>, Unfit> {
+pub(crate) fn to_text(value: &JsValue<'_>, bounds: Bounds<'_>) -> Result<Option<String>, Unfit> {
+    let text = match to_value(value, bounds) {
+        Ok(Value::Undefined) => return Ok(None),
+        Ok(found) => found.to_json(),
+        // Deeper than an item may be, which a response may be.
+        Err(Unfit::Invalid(_)) => return stringified(value, bounds.bytes_max),
+        Err(unfit @ (Unfit::Thrown(_) | Unfit::TooLarge | Unfit::Late)) => return Err(unfit),
+    };
+    if text.len() > bounds.bytes_max { Err(Unfit::TooLarge) } else { Ok(Some(text)) }
+}
+
+fn stringified(value: &JsValue<'_>, bytes_max: usize) -> Result<Option<String>, Unfit> {
     let Some(text) = value.ctx().json_stringify(value.clone())? else { return Ok(None) };
     let text = to_string(&text)?;
     if text.len() > bytes_max { Err(Unfit::TooLarge) } else { Ok(Some(text)) }
-}
-
-fn stringified(value: &JsValue<'_>, bytes_max: usize) -> Result<Value, Unfit> {
-    match to_text(value, bytes_max)? {
-        Some(text) => {
-            Value::parse(text.as_bytes()).map_err(|error| Unfit::Invalid(error.to_string()))
-        }
-        None => Ok(Value::Undefined),
-    }
 }
 
 /// The text of a string. Halves of surrogate pairs, which UTF-8 cannot say, become U+FFFD.
@@ -136,8 +157,13 @@ pub(crate) fn to_string(text: &JsString<'_>) -> rquickjs::Result<String> {
     }
 }
 
-struct Walk<'js> {
+/// Values between two looks at the clock.
+const STEPS_PER_LOOK: u32 = 1024;
+
+struct Walk<'js, 'a> {
+    bounds: Bounds<'a>,
     bytes_left: usize,
+    steps: u32,
     /// The prototype of plain objects.
     plain: Option<JsObject<'js>>,
 }
@@ -153,7 +179,7 @@ impl From<rquickjs::Error> for Snag {
     }
 }
 
-impl<'js> Walk<'js> {
+impl<'js> Walk<'js, '_> {
     fn value(&mut self, value: &JsValue<'js>, depth: usize) -> Result<Option<Value>, Snag> {
         Ok(Some(match value.type_of() {
             Type::Undefined
@@ -176,7 +202,15 @@ impl<'js> Walk<'js> {
         }))
     }
 
+    /// Uses up bytes of the text.
     fn take(&mut self, bytes: usize) -> Result<(), Snag> {
+        self.steps += 1;
+        if self.steps == STEPS_PER_LOOK {
+            self.steps = 0;
+            if self.bounds.watch.is_some_and(|watch| watch.end().is_some()) {
+                return Err(Snag::Unfit(Unfit::Late));
+            }
+        }
         match self.bytes_left.checked_sub(bytes) {
             Some(left) => {
                 self.bytes_left = left;

@@ -2,12 +2,14 @@
 
 use rquickjs::{Ctx, Object, Value as JsValue};
 
-use crate::convert;
+use crate::convert::{self, Bounds};
 use crate::machine::PRELUDE;
 use crate::program::source_column;
 
 /// Longest message that is passed on.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
+
+const SHORT: Bounds<'static> = Bounds { bytes_max: MESSAGE_BYTES_MAX, watch: None };
 
 /// An exception, read out of the engine.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +37,9 @@ pub(crate) fn out_of_memory() -> Thrown {
 pub(crate) fn read(value: &JsValue<'_>) -> Thrown {
     let thrown = match value.as_object() {
         Some(object) => read_object(object),
-        None if value.is_null() && value.ctx().has_exception() => out_of_memory(),
+        // The engine throws null when there is no memory left for an error. A script that throws
+        // null itself gets the same message.
+        None if value.is_null() => out_of_memory(),
         None => Thrown { message: text_of(value), ..Thrown::default() },
     };
     // Whatever the getters threw.
@@ -53,7 +57,7 @@ fn read_object(object: &Object<'_>) -> Thrown {
             let name = name.map_or_else(|| "Error".to_owned(), |name| text_of(&name));
             format!("{name}: {}", text_of(&message))
         }
-        None => convert::to_text(object.as_value(), MESSAGE_BYTES_MAX)
+        None => convert::to_text(object.as_value(), SHORT)
             .ok()
             .flatten()
             .unwrap_or_else(|| "Error".to_owned()),
@@ -71,7 +75,7 @@ fn text_of(value: &JsValue<'_>) -> String {
     let text = match value.as_string() {
         Some(text) => convert::to_string(text).ok(),
         None if value.is_undefined() => Some("undefined".to_owned()),
-        None => convert::to_text(value, MESSAGE_BYTES_MAX).ok().flatten(),
+        None => convert::to_text(value, SHORT).ok().flatten(),
     };
     cut(text.unwrap_or_default())
 }

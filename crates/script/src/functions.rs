@@ -14,7 +14,7 @@ use rquickjs::function::Args;
 use rquickjs::{Ctx, Function, Persistent};
 
 use crate::call::{Failure, Limits};
-use crate::convert::{self, Unfit};
+use crate::convert::{self, Bounds, Unfit};
 use crate::errors::{self, Thrown};
 use crate::machine::{End, Machine};
 use crate::program::Program;
@@ -97,7 +97,8 @@ impl Functions {
             })?;
         }
         let result = given.apply(&function)?;
-        convert::to_value(&result, self.machine.limits.body_bytes)
+        let bytes_max = self.machine.limits.body_bytes;
+        convert::to_value(&result, Bounds { bytes_max, watch: Some(&*self.machine.watch) })
     }
 }
 
@@ -108,6 +109,7 @@ fn failure(machine: &Machine, ctx: &Ctx<'_>, unfit: Unfit) -> Failure {
             let message = "Error: The result is too large.".to_owned();
             Thrown { number: 413, message, ..Thrown::default() }
         }
+        Unfit::Late => Thrown::default(),
         Unfit::Invalid(why) => Thrown { message: format!("Error: {why}"), ..Thrown::default() },
     };
     let fuel = machine.watch.fuel();

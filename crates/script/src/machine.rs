@@ -108,6 +108,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Sets the deadline, and the flag by which others end the script.
     pub(crate) fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
+        self.polls.set(0);
         self.until.set(Some(until));
         *self.revoked.borrow_mut() = revoked;
     }

@@ -12,7 +12,7 @@ use base::Random;
 use item::{Object, Value};
 use rquickjs::{Ctx, Function, Object as JsObject, Value as JsValue};
 
-use crate::convert::{self, Unfit};
+use crate::convert::{self, Bounds, Unfit};
 use crate::errors::{self, Thrown};
 use crate::machine::{End, Watch};
 use crate::operation::{ItemLink, Operation, Page};
@@ -75,6 +75,10 @@ impl Desk {
         }
     }
 
+    pub(crate) fn bounds(&self) -> Bounds<'_> {
+        Bounds { bytes_max: self.body_bytes_max, watch: Some(&*self.watch) }
+    }
+
     fn accepts(&self) -> bool {
         let is_time = self.accept_until.get().is_some_and(|until| Instant::now() < until);
         let is_open = is_time && self.watch.end().is_none();
@@ -107,6 +111,8 @@ impl From<Unfit> for Snag {
             Unfit::Thrown(error) => Snag::Thrown(error),
             Unfit::TooLarge => refused(413, "Request size is too large"),
             Unfit::Invalid(why) => refused(400, why),
+            // Nobody will read it: the next interrupt ends the script.
+            Unfit::Late => refused(408, "The time is over."),
         }
     }
 }
@@ -221,7 +227,7 @@ fn parameters(desk: &Desk, operation: &JsObject<'_>) -> Result<Vec<(String, Valu
     for parameter in &list {
         let value: JsValue<'_> = parameter.get("value")?;
         let name = text(parameter, "name")?.unwrap_or_default();
-        parameters.push((name, convert::to_value(&value, desk.body_bytes_max)?));
+        parameters.push((name, convert::to_value(&value, desk.bounds())?));
     }
     Ok(parameters)
 }
@@ -231,7 +237,7 @@ fn body(desk: &Desk, operation: &JsObject<'_>) -> Result<Value, Snag> {
     let given: JsValue<'_> = operation.get("body")?;
     let value = match given.as_string() {
         Some(text) => parse_body(&convert::to_string(text)?)?,
-        None => convert::to_value(&given, desk.body_bytes_max)?,
+        None => convert::to_value(&given, desk.bounds())?,
     };
     let Value::Object(object) = value else {
         return Err(refused(400, "Invalid body: an object or a JSON string is expected."));
@@ -264,7 +270,7 @@ fn evaluate<'js>(
 ) -> rquickjs::Result<JsObject<'js>> {
     let result = JsObject::new(ctx.clone())?;
     let parameters = values.iter().enumerate().map(|(at, value)| {
-        Ok((format!("@{at}"), convert::to_value(value, desk.body_bytes_max)?))
+        Ok((format!("@{at}"), convert::to_value(value, desk.bounds())?))
     });
     let answer = match parameters.collect::<Result<Vec<_>, Unfit>>().map_err(Snag::from) {
         Ok(parameters) => desk.ask(|port| port.evaluate(expression, parameters)),
@@ -306,11 +312,12 @@ fn translate_predicate<'js>(
 /// Captured variables that are scalars; others cannot be said in SQL.
 fn captured(captures: &JsValue<'_>) -> rquickjs::Result<Captures> {
     let Some(object) = captures.as_object() else { return Ok(Captures::new()) };
+    let unbound = Bounds { bytes_max: usize::MAX, watch: None };
     let mut scalars = Captures::new();
     for member in object.props::<String, JsValue<'_>>() {
         let (name, value) = member?;
         if !value.is_object()
-            && let Ok(value) = convert::to_value(&value, usize::MAX)
+            && let Ok(value) = convert::to_value(&value, unbound)
             && !value.is_undefined()
         {
             scalars.insert(name, value);
@@ -321,11 +328,11 @@ fn captured(captures: &JsValue<'_>) -> rquickjs::Result<Captures> {
 
 /// Whether a body is short enough. What has no text fits.
 fn fits(desk: &Desk, value: &JsValue<'_>) -> rquickjs::Result<bool> {
-    match convert::to_text(value, desk.body_bytes_max) {
+    match convert::to_text(value, desk.bounds()) {
         Ok(_) => Ok(true),
         Err(Unfit::TooLarge) => Ok(false),
         Err(Unfit::Thrown(error)) => Err(error),
-        Err(Unfit::Invalid(_)) => Ok(true),
+        Err(Unfit::Invalid(_) | Unfit::Late) => Ok(true),
     }
 }
 

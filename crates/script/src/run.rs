@@ -184,6 +184,7 @@ impl Stage {
             Err(Unfit::Thrown(error)) => return self.check(ctx, Err(error)),
             Err(Unfit::TooLarge) => return Err(Break::Thrown(too_large())),
             Err(Unfit::Invalid(why)) => return Err(Break::Thrown(invalid(&why))),
+            Err(Unfit::Late) => return Err(Break::Ended),
         };
         self.check(ctx, Ok(()))?;
         let log = self.desk.log.take();
@@ -197,16 +198,16 @@ impl Stage {
     ) -> Result<(Option<Value>, Option<Bytes>), Unfit> {
         let finish = self.finish.clone().restore(ctx)?;
         let bodies: JsObject<'_> = finish.call(())?;
-        let bytes_max = self.machine.limits.body_bytes;
+        let bounds = self.desk.bounds();
         match role {
             Role::PreTrigger { .. } => {
                 let request: JsValue<'_> = bodies.get("request")?;
-                let request = convert::to_value(&request, bytes_max)?;
+                let request = convert::to_value(&request, bounds)?;
                 Ok((Some(request).filter(|request| !request.is_undefined()), None))
             }
             Role::Procedure { .. } | Role::PostTrigger { .. } => {
                 let response: JsValue<'_> = bodies.get("response")?;
-                Ok((None, convert::to_text(&response, bytes_max)?.map(Bytes::from)))
+                Ok((None, convert::to_text(&response, bounds)?.map(Bytes::from)))
             }
         }
     }

@@ -146,8 +146,11 @@ fn write_result(out: &mut String, result: Result<Outcome, Failure>) {
 }
 
 fn write_log(out: &mut String, log: &str) {
-    if !log.is_empty() {
-        writeln!(out, "log: {}", log.replace('\n', "\\n")).unwrap();
+    for line in log.lines() {
+        match line.len() {
+            0..1000 => writeln!(out, "log: {line}").unwrap(),
+            bytes => writeln!(out, "log: {bytes} bytes").unwrap(),
+        }
     }
 }
 

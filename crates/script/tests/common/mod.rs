@@ -347,9 +347,9 @@ pub fn execute(pool: &Pool, shelf: &Shelf, call: Call) -> Result<Outcome, Failur
     .unwrap()
 }
 
-/// Waits for something that another thread does; fails after ten seconds.
+/// Waits for something that another thread does; fails after a minute.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < until, "{what} did not happen");
         std::thread::yield_now();

@@ -1,0 +1,52 @@
+//! Goal: running out of memory ends a script, never the process, wherever it happens.
+//! Method: the same busy script under many memory limits of a range, so that all kinds of allocations
+//! are once the one that fails.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails there.
+
+mod common;
+
+use common::{Shelf, call, execute, procedure};
+use item::Value;
+use script::{Failure, Limits, Pool, PoolOptions};
+
+const BUSY: &str = r"
+function busy(n) {
+  work().catch((e) => getContext().abort(e));
+  async function work() {
+  var c = getContext().getCollection(), kept = [];
+  var read = (id) => new Promise((resolve, reject) => c.readDocument(c.getAltLink() + '/docs/' + id, (e, d) => e ? reject(e) : resolve(d)));
+  class Shape { constructor(x) { this.x = x; } get area() { return this.x ** 2; } }
+  for (let i = 0; i < n; i++) {
+    kept.push(new Shape(i), { ['key' + i]: `text ${i}`, list: [i, [i]] }, new Map([[i, i]]));
+    var all = await Promise.all([read('a'), (async () => { await null; return i; })(), Promise.resolve(new Date(i))]);
+    try { await read('gone'); } catch (e) { kept.push(e.message + all.length); }
+    kept.sort(() => 0).map((k) => k);
+    /(?<a>x+)y/.exec('xxy');
+    JSON.parse(JSON.stringify(kept.slice(-3)));
+  }
+  for (let g of (function* () { for (let i = 0; i < n; i++) yield [...'abc']; })()) kept.push(g);
+  c.upsertDocument(c.getSelfLink(), { id: 'b', kept: kept.length });
+  __.response.setBody(kept.length);
+  }
+}";
+
+#[test]
+fn every_allocation_may_fail() {
+    let shelf = Shelf::with(&[r#"{"id":"a","n":1}"#]);
+    let call = call(BUSY, procedure(&[Value::Number(40.0)]));
+    let (mut done, mut failed) = (0, 0);
+    for memory_bytes in (250_000..600_000).step_by(997) {
+        let limits = Limits { memory_bytes, ..Limits::default() };
+        let pool = Pool::new(PoolOptions { threads: 1, limits });
+        match execute(&pool, &shelf, call.clone()) {
+            Ok(_) => done += 1,
+            Err(Failure::Exception { message, .. }) => {
+                assert!(message.starts_with("InternalError"), "{memory_bytes}: {message}");
+                failed += 1;
+            }
+            Err(other) => panic!("{memory_bytes}: {other:?}"),
+        }
+    }
+    assert!(done > 50 && failed > 50, "{done} done, {failed} failed");
+}
