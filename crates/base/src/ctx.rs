@@ -45,12 +45,28 @@ pub struct Ctx {
     random: Arc<Random>,
     deadline: Deadline,
     meter: Meter,
+    wants_receipt: bool,
+    is_trial: bool,
+    is_part: bool,
 }
 
 impl Ctx {
     /// A context on these sources.
     pub fn new(clock: Arc<dyn Clock>, random: Arc<Random>, deadline: Deadline) -> Ctx {
-        Ctx { clock, random, deadline, meter: Meter::default() }
+        let meter = Meter::default();
+        let (wants_receipt, is_trial, is_part) = (false, false, false);
+        Ctx { clock, random, deadline, meter, wants_receipt, is_trial, is_part }
+    }
+
+    /// The same, and the price of the operation is to be itemised.
+    pub fn with_receipt(self, wants_receipt: bool) -> Ctx {
+        Ctx { wants_receipt, ..self }
+    }
+
+    /// The same, for work that starts again with another context if it does not end in time: then
+    /// nobody pays for it.
+    pub fn on_trial(self) -> Ctx {
+        Ctx { is_trial: true, ..self }
     }
 
     /// A context on the machine's clock, without a deadline.
@@ -62,6 +78,12 @@ impl Ctx {
     /// The same sources with a fresh meter.
     pub fn fork(&self) -> Ctx {
         Ctx::new(self.clock.clone(), self.random.clone(), self.deadline)
+            .with_receipt(self.wants_receipt)
+    }
+
+    /// A context for a part of the operation: whoever does the whole of it pays for all.
+    pub fn part(&self) -> Ctx {
+        Ctx { is_part: true, ..self.fork() }
     }
 
     /// The current wall-clock time.
@@ -77,6 +99,21 @@ impl Ctx {
     /// When this operation must have ended.
     pub fn deadline(&self) -> Deadline {
         self.deadline
+    }
+
+    /// Whether the price of the operation is to be itemised.
+    pub fn wants_receipt(&self) -> bool {
+        self.wants_receipt
+    }
+
+    /// Whether the work starts again elsewhere if it does not end in time.
+    pub fn is_trial(&self) -> bool {
+        self.is_trial
+    }
+
+    /// Whether somebody else pays for this operation.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// Where lower layers count their work.

@@ -13,5 +13,5 @@ pub mod worker;
 
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use ctx::{Ctx, Deadline};
-pub use meter::{Meter, MeterReading};
+pub use meter::{Meter, MeterReading, PartitionMeter};
 pub use random::Random;

@@ -36,6 +36,8 @@ pub const RANGE_ID: &str = "x-ms-documentdb-partitionkeyrangeid";
 pub const SESSION_TOKEN: &str = "x-ms-session-token";
 /// The position of the physical partition that has answered.
 pub const LSN: &str = "lsn";
+/// Asks what a price is made of, and answers it.
+pub const RECEIPT: &str = "x-cosmolabe-receipt";
 /// The price of a request.
 pub const REQUEST_CHARGE: &str = "x-ms-request-charge";
 /// What a status means in particular.

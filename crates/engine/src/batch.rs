@@ -5,17 +5,17 @@ use model::{ItemId, limits};
 use storage::txn::{Current, Txn};
 use store::Commit;
 
-use crate::charge;
+use crate::charge::{self, Bill};
 use crate::items::{self, Applied};
 use crate::lock::PartitionGuard;
-use crate::ops::{BatchAnswer, BatchOperation, EtagCondition, ItemStatus, RequestCharge};
+use crate::ops::{BatchAnswer, BatchOperation, EtagCondition, ItemStatus};
 use crate::{Engine, Error, Pending, Result};
 
 /// What stopped a batch: which operation, why, and what was spent until then.
 struct Failure {
     index: usize,
     error: Error,
-    charge: RequestCharge,
+    bill: Bill,
 }
 
 impl Engine {
@@ -33,6 +33,9 @@ impl Engine {
                 operations.len()
             ))));
         }
+        if let Err(error) = self.core.admit(ctx, &guard.container, &[guard.key.partition]) {
+            return Pending::ready(Err(error));
+        }
         let count = operations.len();
         let partition = u32::from(guard.key.partition);
         let mut depends = false;
@@ -40,35 +43,47 @@ impl Engine {
         let decided = self.core.transact(ctx, &mut guard, |txn, shape| {
             depends = txn.depends_on_pending();
             let mut applied = Vec::with_capacity(count);
-            let mut charge = RequestCharge::ZERO;
+            let mut bill = Bill::new(ctx.wants_receipt());
             for (index, operation) in operations.into_iter().enumerate() {
                 let result = match operation {
                     BatchOperation::Write(write) => items::apply(ctx, txn, shape, write),
-                    BatchOperation::Read(id, condition) => read(txn, &id, &condition),
+                    BatchOperation::Read(id, condition) => read(ctx, txn, &id, &condition),
                 };
                 match result {
                     Ok(one) => {
-                        charge += one.charge;
+                        add(&mut bill, index, one.bill.clone());
                         applied.push(one);
                     }
                     Err(error) => {
-                        failure = Some(Failure { index, error, charge });
+                        failure = Some(Failure { index, error, bill });
                         return Err(Error::RetryWith); // Abandons the transaction.
                     }
                 }
             }
-            Ok(applied)
+            Ok((applied, bill))
         });
         let lsn = guard.container.session(partition);
+        let spend = |charge| {
+            let (container, key) = (&guard.container, &guard.key);
+            self.core.spend(ctx, container, key.partition, Some(key), charge);
+        };
         if let Some(failure) = failure {
-            return self.after(depends, Ok(undone(failure, count, partition, lsn)));
+            let answer = undone(failure, ctx, count, partition, lsn);
+            spend(answer.charge);
+            return self.after(depends, Ok(answer));
         }
+        spend(match &decided {
+            Ok(((_, bill), _)) => bill.charge(),
+            Err(error) => charge::deducted(error),
+        });
         match decided {
-            Ok((applied, Some(committed))) => {
-                let answer = done(applied, &committed.versions, partition, committed.lsn);
+            Ok(((applied, bill), Some(committed))) => {
+                let answer = done(applied, bill, &committed.versions, partition, committed.lsn);
                 Pending::after(committed.ticket, Ok(answer))
             }
-            Ok((applied, None)) => self.after(depends, Ok(done(applied, &[], partition, lsn))),
+            Ok(((applied, bill), None)) => {
+                self.after(depends, Ok(done(applied, bill, &[], partition, lsn)))
+            }
             Err(error) => self.after(depends, Err(error)),
         }
     }
@@ -82,40 +97,54 @@ impl Engine {
     }
 }
 
-fn read(txn: &mut Txn<'_>, id: &ItemId, if_none_match: &EtagCondition) -> Result<Applied> {
+/// Adds the operation at a place of the batch to its bill.
+fn add(bill: &mut Bill, index: usize, one: Bill) {
+    bill.add_operation(|| format!("operation {}", index + 1), one);
+}
+
+fn read(
+    ctx: &Ctx,
+    txn: &mut Txn<'_>,
+    id: &ItemId,
+    if_none_match: &EtagCondition,
+) -> Result<Applied> {
     let handle = txn.get(id.as_str())?.ok_or(Error::NotFound)?;
     let current = txn.current(handle);
     let is_current = matches!(if_none_match, EtagCondition::Is(etag)
         if current.etag() == Some(etag));
-    let (status, charge) = match is_current {
-        true => (ItemStatus::NotModified, charge::MISS),
-        false => (ItemStatus::Ok, charge::point_read(current.text_len())),
+    let (status, bill) = match is_current {
+        true => (ItemStatus::NotModified, charge::nothing_read(ctx)),
+        false => (ItemStatus::Ok, charge::read(ctx, current.text_len())),
     };
     Ok(match current {
         Current::Stored(item) => {
-            Applied { status, charge, position: None, handle, found: Some(item.clone()) }
+            Applied { status, bill, position: None, handle, found: Some(item.clone()) }
         }
         Current::Staged(_) => {
-            Applied { status, charge, position: txn.position_of(handle), handle, found: None }
+            Applied { status, bill, position: txn.position_of(handle), handle, found: None }
         }
     })
 }
 
 fn done(
     applied: Vec<Applied>,
+    bill: Bill,
     versions: &[Option<item::Item>],
     partition: u32,
     lsn: u64,
 ) -> BatchAnswer {
-    let charge = applied.iter().map(|one| one.charge).sum();
+    let (charge, receipt) = bill.finish();
     let results =
         applied.into_iter().map(|one| Some(Ok(items::answer(one, versions, partition, lsn))));
-    BatchAnswer { results: results.collect(), is_committed: true, charge, partition, lsn }
+    let results = results.collect();
+    BatchAnswer { results, is_committed: true, charge, receipt, partition, lsn }
 }
 
-fn undone(failure: Failure, count: usize, partition: u32, lsn: u64) -> BatchAnswer {
-    let charge = failure.charge + charge::of_failure(&failure.error);
+fn undone(failure: Failure, ctx: &Ctx, count: usize, partition: u32, lsn: u64) -> BatchAnswer {
+    let mut bill = failure.bill;
+    add(&mut bill, failure.index, charge::refused(ctx, &failure.error));
+    let (charge, receipt) = bill.finish();
     let mut results: Vec<_> = (0..count).map(|_| None).collect();
     results[failure.index] = Some(Err(failure.error));
-    BatchAnswer { results, is_committed: false, charge, partition, lsn }
+    BatchAnswer { results, is_committed: false, charge, receipt, partition, lsn }
 }

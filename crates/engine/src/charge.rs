@@ -1,15 +1,43 @@
 //! What operations cost: the only place that prices work.
 //!
-//! Point operations follow the published size tables: piecewise linear between their rows, on a
-//! grid of 1/21 RU for reads and 4/21 RU for writes; each index term changed costs one write
-//! quantum. Everything is integers, so a charge is the same on every machine and in every order.
+//! Point operations follow the published size tables ([`tables`]); each index term changed costs
+//! one write quantum. Queries are priced by what each physical partition did ([`query()`]).
+//! Everything is integers, so a charge is the same on every machine and in every order.
+//!
+//! A price is summed up by a [`Bill`], which keeps its lines if a receipt is wanted.
+//!
+//! ELSEWHERE  What is counted: `base::Meter`, and `query` for the work of queries. Why these
+//!            prices: `docs/adr/0011-pricing.md`.
 
-use base::MeterReading;
+mod query;
+mod tables;
+
+#[cfg(test)]
+mod calibration;
+
+use base::Ctx;
+use item::{Kind, Node};
 use model::RequestCharge;
 use model::container::ContainerDefinition;
+use model::container::path::PropertyPath;
 use storage::upkeep::Derived;
 
+pub use crate::receipt::{Bill, Receipt, Work};
+pub(crate) use query::{Terms as QueryTerms, query};
+use tables::{read_base, write_base};
+
 use crate::Error;
+
+/// Which price list a server charges by. What it counts is what the engine does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// The prices of 2019: every row of an aggregate is loaded, every partition of an ordered query
+    /// serves a first page.
+    #[default]
+    Of2019,
+    /// Aggregates come from the index, and partitions are merged as far as rows are wanted.
+    Modern,
+}
 
 /// A point read that finds nothing, or nothing newer.
 pub const MISS: RequestCharge = RequestCharge::ONE;
@@ -21,70 +49,76 @@ const REFUSED_WRITE: RequestCharge = RequestCharge::from_raw(26 * 100_000);
 const THROTTLED: RequestCharge = RequestCharge::from_raw(8 * 100_000);
 /// Each operation of a patch: 0.4 RU.
 const PATCH_OPERATION: RequestCharge = RequestCharge::from_raw(840_000);
+/// S0, the start of a script: 0.15 RU.
+const SCRIPT_START: RequestCharge = RequestCharge::from_raw(315_000);
+/// A quantum of the base of a write within a script, which shares its transaction with others:
+/// 0.6 of one sent by a client.
+const SCRIPT_QUANTUM: RequestCharge = RequestCharge::from_raw(240_000);
+/// Bytes of vectors that count as one term.
+const VECTOR_TERM_BYTES: u64 = 1024;
 
-/// Visiting one physical partition: 2.58 RU.
-const QUERY_PARTITION: u64 = 5_418_000;
-/// One index entry visited: 0.0032 RU.
-const QUERY_TERM: u64 = 6_720;
-/// One item loaded: 0.085 RU, and 0.091 RU per KB.
-const QUERY_ITEM: (u64, u64) = (178_500, 191_100);
-/// One item scanned: 0.020 RU, and 0.0071 RU per KB.
-const QUERY_SCANNED: (u64, u64) = (42_000, 14_910);
+/// Who has a write done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A client, by itself or in a batch; a write that triggers a trigger too.
+    #[default]
+    Client,
+    /// A script, among other operations of its transaction.
+    Script,
+}
 
-/// (KB, read units) of the published table.
-const READ: [(u64, u64); 12] = [
-    (1, 21),
-    (2, 22),
-    (4, 24),
-    (8, 28),
-    (16, 35),
-    (32, 46),
-    (64, 100),
-    (128, 209),
-    (256, 426),
-    (512, 860),
-    (1024, 3064),
-    (2048, 6128),
-];
+/// How writes are billed: for whom, and whether line by line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Till {
+    origin: Origin,
+    wants_receipt: bool,
+}
 
-/// (KB, quarter write quanta) of the published table; the last two rows are not whole quanta.
-const WRITE: [(u64, u64); 12] = [
-    (1, 26 * 4),
-    (2, 33 * 4),
-    (4, 35 * 4),
-    (8, 37 * 4),
-    (16, 50 * 4),
-    (32, 59 * 4),
-    (64, 119 * 4),
-    (128, 253 * 4),
-    (256, 516 * 4),
-    (512, 969 * 4),
-    (1024, 13_125),
-    (2048, 26_250),
-];
-
-/// The segment of a table that holds `bytes`, as a fraction: (numerator, denominator).
-fn interpolate(table: &[(u64, u64)], bytes: u64) -> (u64, u64) {
-    let (first_kb, first) = table[0];
-    if bytes <= first_kb * 1024 {
-        return (first, 1);
+impl Till {
+    pub fn new(ctx: &Ctx, origin: Origin) -> Till {
+        Till { origin, wants_receipt: ctx.wants_receipt() }
     }
-    let at = table.iter().position(|(kb, _)| bytes <= kb * 1024).unwrap_or(table.len() - 1);
-    let ((a, b), (c, d)) = (table[at - 1], table[at]);
-    let width = (c - a) * 1024;
-    (b * width + (d - b) * (bytes - a * 1024), width)
-}
 
-/// Read units of an item, rounded down.
-fn read_base(bytes: usize) -> u64 {
-    let (numerator, denominator) = interpolate(&READ, bytes as u64);
-    numerator / denominator
-}
+    fn quantum(self) -> RequestCharge {
+        match self.origin {
+            Origin::Client => RequestCharge::WRITE_QUANTUM,
+            Origin::Script => SCRIPT_QUANTUM,
+        }
+    }
 
-/// Write quanta of an item, rounded half up.
-fn write_base(bytes: usize) -> u64 {
-    let (numerator, denominator) = interpolate(&WRITE, bytes as u64);
-    (2 * numerator + 4 * denominator) / (8 * denominator)
+    /// A create of a version.
+    pub fn create(self, definition: &ContainerDefinition, size: Size<'_>) -> Bill {
+        self.whole(Work::Created(size.bytes), size.bytes, terms(definition, size))
+    }
+
+    /// A delete of one.
+    pub fn delete(self, definition: &ContainerDefinition, size: Size<'_>) -> Bill {
+        self.whole(Work::Deleted(size.bytes), size.bytes, terms(definition, size))
+    }
+
+    fn whole(self, what: Work, bytes: usize, terms: u64) -> Bill {
+        let mut bill = Bill::of(self.wants_receipt, what, write_base(bytes), self.quantum());
+        bill.add(Work::Terms, terms, RequestCharge::WRITE_QUANTUM);
+        bill
+    }
+
+    /// A replacement of one version by another.
+    pub fn replace(self, definition: &ContainerDefinition, old: Size<'_>, new: Size<'_>) -> Bill {
+        self.both((old.bytes, new.bytes), terms_changed(definition, old, new))
+    }
+
+    fn both(self, (old, new): (usize, usize), terms: u64) -> Bill {
+        let mut bill = Bill::new(self.wants_receipt);
+        bill.add(Work::OldVersion(old), write_base(old), self.quantum());
+        bill.add(Work::NewVersion(new), write_base(new), self.quantum());
+        bill.add(Work::Terms, terms, RequestCharge::WRITE_QUANTUM);
+        bill
+    }
+
+    /// What the operations of a patch add to its replacement.
+    pub fn patch(self, bill: &mut Bill, operations: usize) {
+        bill.add(Work::PatchOperations, operations as u64, PATCH_OPERATION);
+    }
 }
 
 /// What the price of a write depends on: the size of a version and what it contributes.
@@ -92,8 +126,51 @@ fn write_base(bytes: usize) -> u64 {
 pub(crate) struct Size<'a> {
     /// Bytes of its text.
     pub bytes: usize,
+    /// Its properties.
+    pub root: Node<'a>,
     /// Its terms.
     pub derived: &'a Derived,
+}
+
+/// T: what a version has in the index.
+fn terms(definition: &ContainerDefinition, size: Size<'_>) -> u64 {
+    let listed = size.derived.texts.len() + size.derived.spatials.len();
+    let vectors = vectors(definition).filter(|(path, _)| vector(path, size.root).is_some());
+    let counted = index::charge_terms(definition, &size.derived.terms);
+    u64::from(counted) + listed as u64 + vectors.map(|(_, terms)| terms).sum::<u64>()
+}
+
+/// Δ: what a replacement changes in the index, removed and added.
+fn terms_changed(definition: &ContainerDefinition, old: Size<'_>, new: Size<'_>) -> u64 {
+    let (was, is) = (old.derived, new.derived);
+    let sides = [was, is].map(|side| (&side.terms, &side.composites));
+    let changed = index::charge_difference(sides[0], sides[1])
+        + index::changed_terms(&was.texts, &is.texts)
+        + index::changed_terms(&was.spatials, &is.spatials);
+    let pairs = was.uniques.iter().zip(&is.uniques);
+    let uniques = 2 * pairs.filter(|(old, new)| old != new).count() as u64;
+    let vectors = vectors(definition).map(|(path, terms)| {
+        let sides = [old, new].map(|side| vector(path, side.root));
+        let is_same = sides[0].map(Node::to_value) == sides[1].map(Node::to_value);
+        if is_same { 0 } else { terms * sides.iter().flatten().count() as u64 }
+    });
+    u64::from(changed) + uniques + vectors.sum::<u64>()
+}
+
+/// The paths of indexed vectors, and the terms each counts for: one, and one per KB.
+fn vectors(definition: &ContainerDefinition) -> impl Iterator<Item = (&PropertyPath, u64)> {
+    definition.indexing.vector.iter().filter_map(|index| {
+        let mut embeddings = definition.embeddings.iter();
+        let embedding = embeddings.find(|embedding| embedding.path == index.path)?;
+        let bytes = 4 * u64::from(embedding.dimensions);
+        Some((&index.path, 1 + bytes.div_ceil(VECTOR_TERM_BYTES)))
+    })
+}
+
+/// The vector an item has at a path.
+fn vector<'a>(path: &PropertyPath, root: Node<'a>) -> Option<Node<'a>> {
+    let node = root.path(path.segments().iter().map(String::as_str));
+    node.filter(|node| node.kind() == Kind::Array)
 }
 
 /// A point read.
@@ -101,56 +178,49 @@ pub fn point_read(bytes: usize) -> RequestCharge {
     RequestCharge::READ_UNIT * read_base(bytes)
 }
 
-/// A create or a delete.
-pub(crate) fn write(definition: &ContainerDefinition, size: Size<'_>) -> RequestCharge {
-    let derived = size.derived;
-    let terms = index::charge_terms(definition, &derived.terms) + derived.texts.len() as u32;
-    RequestCharge::WRITE_QUANTUM * (write_base(size.bytes) + u64::from(terms))
+/// The bill of a point read.
+pub(crate) fn read(ctx: &Ctx, bytes: usize) -> Bill {
+    let what = Work::Read(bytes);
+    Bill::of(ctx.wants_receipt(), what, read_base(bytes), RequestCharge::READ_UNIT)
 }
 
-/// A replacement.
-pub(crate) fn rewrite(old: Size<'_>, new: Size<'_>) -> RequestCharge {
-    let sides = [old.derived, new.derived].map(|side| (&side.terms, &side.composites));
-    let texts = index::changed_terms(&old.derived.texts, &new.derived.texts);
-    let terms = index::charge_difference(sides[0], sides[1]) + texts;
-    let pairs = old.derived.uniques.iter().zip(&new.derived.uniques);
-    let uniques = 2 * pairs.filter(|(old, new)| old != new).count() as u64;
-    let bases = write_base(old.bytes) + write_base(new.bytes);
-    RequestCharge::WRITE_QUANTUM * (bases + u64::from(terms) + uniques)
+/// The bill of a read that found nothing, or nothing newer.
+pub(crate) fn nothing_read(ctx: &Ctx) -> Bill {
+    Bill::of(ctx.wants_receipt(), Work::NothingRead, 1, MISS)
 }
 
-/// What the operations of a patch add to its replacement.
-pub(crate) fn patch(operations: usize) -> RequestCharge {
-    PATCH_OPERATION * operations as u64
+/// A page of a read feed or change feed: as much as point reads of its items.
+pub(crate) fn feed(ctx: &Ctx, sizes: impl IntoIterator<Item = usize>) -> Bill {
+    let (mut items, mut bytes, mut units) = (0, 0, 0);
+    for size in sizes {
+        (items, bytes, units) = (items + 1, bytes + size, units + read_base(size));
+    }
+    let mut bill = Bill::new(ctx.wants_receipt());
+    match items {
+        0 => bill.add(Work::EmptyPage, 1, MISS),
+        _ => bill.add_sum(Work::Listed(bytes), items, RequestCharge::READ_UNIT * units),
+    }
+    bill
 }
 
-/// A page of a read feed or change feed.
-pub(crate) fn feed(sizes: impl Iterator<Item = usize>) -> RequestCharge {
-    let sum: RequestCharge = sizes.map(point_read).sum();
-    sum.max(MISS)
+/// Steps of scripts and user-defined functions: 1 RU for two million, rounded half up.
+pub fn fuel(steps: u64) -> RequestCharge {
+    RequestCharge::from_raw((steps * 21 + 10) / 20)
 }
 
-/// A page of a query, from the work it did.
-pub(crate) fn query(meter: &MeterReading) -> RequestCharge {
-    let sized = |(each, per_kb): (u64, u64), count: u64, bytes: u64| {
-        each * count + (bytes * per_kb + 512) / 1024
-    };
-    RequestCharge::from_raw(
-        QUERY_PARTITION * meter.partitions_visited.max(1)
-            + QUERY_TERM * meter.terms_read
-            + sized(QUERY_ITEM, meter.items_read, meter.bytes_read)
-            + sized(QUERY_SCANNED, meter.items_scanned, meter.bytes_scanned),
-    )
+/// Adds the start of a script to the bill of its transaction.
+pub(crate) fn start_script(bill: &mut Bill) {
+    bill.add(Work::ScriptStart, 1, SCRIPT_START);
 }
 
-/// One run of a stored procedure or trigger: 0.15 RU.
-pub(crate) const SCRIPT: RequestCharge = RequestCharge::from_raw(315_000);
-/// Interpreter steps that cost 1 RU.
-const STEPS_PER_UNIT: u64 = 2_000_000;
+/// Adds the steps of a script to the bill of its transaction.
+pub(crate) fn add_fuel(bill: &mut Bill, steps: u64) {
+    bill.add_sum(Work::Fuel, steps, fuel(steps));
+}
 
-/// What the steps of a script cost.
-pub(crate) fn fuel(steps: u64) -> RequestCharge {
-    RequestCharge::from_raw(steps * RequestCharge::ONE.raw() / STEPS_PER_UNIT)
+/// The bill of something that was refused.
+pub(crate) fn refused(ctx: &Ctx, error: &Error) -> Bill {
+    Bill::of(ctx.wants_receipt(), Work::Refused, 1, of_failure(error))
 }
 
 /// What a failed request reports.
@@ -182,28 +252,33 @@ pub fn of_failure(error: &Error) -> RequestCharge {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_follow_the_published_table() {
-        for (kb, text) in [(1, "1"), (2, "1.05"), (4, "1.14"), (8, "1.33"), (16, "1.67")] {
-            assert_eq!(point_read(kb * 1024).to_string(), text, "{kb} KB");
-        }
-        for (kb, units) in [(32, 46), (64, 100), (128, 209), (512, 860), (2048, 6128)] {
-            assert_eq!(point_read(kb * 1024), RequestCharge::READ_UNIT * units, "{kb} KB");
-        }
-        assert_eq!(point_read(1810).to_string(), "1", "a 1.8 KB item costs one unit");
-        assert_eq!(point_read(10), RequestCharge::ONE);
-    }
-
-    #[test]
-    fn write_bases_follow_the_published_table() {
-        for (kb, quanta) in [(1, 26), (2, 33), (4, 35), (32, 59), (512, 969), (1024, 3281)] {
-            assert_eq!(write_base(kb * 1024), quanta, "{kb} KB");
-        }
-        assert_eq!(write_base(100), 26);
-        assert_eq!(write_base(1746), 31);
+/// What of that the provisioned throughput pays for: work that looked at the data. A request that
+/// was refused before is reported only.
+pub(crate) fn deducted(error: &Error) -> RequestCharge {
+    match error {
+        Error::Conflict
+        | Error::UniqueKeyConflict
+        | Error::PreconditionFailed
+        | Error::PatchConditionFailed
+        | Error::NotFound
+        | Error::Script(_) => of_failure(error),
+        Error::Throttled { .. }
+        | Error::Invalid(_)
+        | Error::InvalidQuery(_)
+        | Error::NotSupported(_)
+        | Error::PartitionKeyMismatch
+        | Error::PartitionKeyMissing
+        | Error::ContainerRecreated { .. }
+        | Error::Forbidden(_)
+        | Error::LogicalPartitionFull
+        | Error::OwnerNotFound
+        | Error::SessionNotAvailable { .. }
+        | Error::RangeGone { .. }
+        | Error::TooLarge(_)
+        | Error::Locked(_)
+        | Error::RetryWith
+        | Error::Timeout
+        | Error::Unavailable
+        | Error::Fault(_) => RequestCharge::ZERO,
     }
 }

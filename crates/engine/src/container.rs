@@ -16,6 +16,7 @@ use storage::visibility::{Erasure, Visibility};
 use store::{Space, Store, View};
 
 use crate::ops::Scope;
+use crate::throughput::Usage;
 use crate::{Error, Result};
 
 /// A handle to one live container. Everything that outlives a request about it is here.
@@ -27,6 +28,7 @@ pub struct Container {
     pub(crate) is_dropped: AtomicBool,
     /// Bytes of items in each physical partition, about.
     pub(crate) bytes: Vec<AtomicI64>,
+    pub(crate) usage: Usage,
     store: Arc<dyn Store>,
     name: String,
     database_name: String,
@@ -74,6 +76,7 @@ impl Container {
         });
         Container {
             bytes: bytes.collect(),
+            usage: Usage::new(layout.partitions.len()),
             progress: AtomicU32::new(if shape.retired.is_empty() { 100 } else { 0 }),
             is_dropped: AtomicBool::new(false),
             ranges_etag: format!("{:08x}-{:04x}", layout.container, layout.partitions.len()),

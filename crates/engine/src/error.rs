@@ -5,6 +5,8 @@ use std::time::Duration;
 use model::RequestCharge;
 use model::session::Lsn;
 
+use crate::receipt::Receipt;
+
 /// The result of an engine operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -112,6 +114,8 @@ pub struct ScriptError {
     pub log: String,
     /// The price of what it did.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 impl From<store::Error> for Error {

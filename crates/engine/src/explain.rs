@@ -25,7 +25,8 @@ impl Engine {
     ) -> Result<Explanation> {
         let bound = self.core.bind(container, query)?;
         let (source, key_paths) = self.core.query_source(ctx, container, scope, &bound)?;
-        let plan = query::plan(bound, &key_paths, &source, None)?.to_string();
+        let strategy = crate::query::strategy(self.core.profile);
+        let plan = query::plan_by(bound, &key_paths, &source, None, strategy)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })
     }
 }

@@ -21,7 +21,7 @@ use crate::continuation::Purpose;
 use crate::items::check_session;
 use crate::ops::{
     ChangeFeedMode, ChangeFeedPage, ChangeFeedRequest, ChangeFeedStart, FeedPage, PageRequest,
-    Scope,
+    RequestCharge, Scope,
 };
 use crate::{Container, Core, Engine, Error, Result, charge};
 
@@ -40,6 +40,7 @@ impl Core {
         let view = self.store.view();
         let selection = container.select(scope)?;
         check_sessions(container, &view, &selection, page.session.as_ref())?;
+        self.admit(ctx, container, &selection.partitions)?;
         let erasures = container.published_erasures(&view);
         let visibility = container.visibility(ctx.now().as_secs() as u32, &erasures);
         let walk = Walk { container, selection: &selection, view: &view, visibility };
@@ -48,13 +49,16 @@ impl Core {
             None => Place { index: 0, ordinal: 0 },
         };
         let items_max = items_max(page.items_max);
-        let (items, end) = walk.page(ctx, start, items_max)?;
-        items.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
+        let mut shares = Shares::default();
+        let (items, end) = walk.page(ctx, start, items_max, &mut shares)?;
         ctx.meter().items_returned(items.len() as u64);
         let continuation = end.map(|place| self.seal(Purpose::Feed, container, &place.to_bytes()));
         let partition = selection.partitions.first().copied().unwrap_or(0);
+        let (charge, receipt) = charge::feed(ctx, items.iter().map(Item::text_len)).finish();
+        self.spend_on(ctx, container, &selection, shares);
         Ok(FeedPage {
-            charge: charge::feed(items.iter().map(Item::text_len)),
+            charge,
+            receipt,
             rows: items.iter().map(Item::text).collect(),
             continuation,
             session: session_of(container, &view, &selection),
@@ -93,19 +97,50 @@ impl Engine {
         if request.mode == ChangeFeedMode::AllVersionsAndDeletes {
             check_versions(container, &request.start)?;
         }
+        self.core.admit(ctx, container, &selection.partitions)?;
         let erasures = container.published_erasures(&view);
         let visibility = container.visibility(ctx.now().as_secs() as u32, &erasures);
         let walk = Walk { container, selection: &selection, view: &view, visibility };
         let changes = walk.changes(ctx, request)?;
         ctx.meter().items_returned(changes.rows.len() as u64);
         let partition = selection.partitions.first().copied().unwrap_or(0);
+        let (charge, receipt) = charge::feed(ctx, changes.sizes).finish();
+        self.core.spend_on(ctx, container, &selection, changes.shares);
         Ok(ChangeFeedPage {
-            charge: charge::feed(changes.sizes.into_iter()),
+            charge,
+            receipt,
             rows: changes.rows,
             etag: changes.positions.etag(),
             partition: u32::from(partition),
             lsn: view.position(container.layout.partitions[usize::from(partition)].log),
         })
+    }
+}
+
+impl Core {
+    /// Has the partitions of a page pay for it; the first one for an empty page.
+    fn spend_on(&self, ctx: &Ctx, container: &Container, selection: &Selection, shares: Shares) {
+        let definition = &container.layout.key_definition;
+        let key = selection.key.clone().filter(|key| definition.is_complete(key));
+        let key = key.map(|key| LogicalKey::new(&container.layout, key));
+        let nobody = shares.0.is_empty().then(|| selection.partitions.first()).flatten();
+        for (number, charge) in shares.0.into_iter().chain(nobody.map(|&n| (n, charge::MISS))) {
+            self.spend(ctx, container, number, key.as_ref(), charge);
+        }
+    }
+}
+
+/// What each physical partition has in the price of a page.
+#[derive(Default)]
+struct Shares(Vec<(u16, RequestCharge)>);
+
+impl Shares {
+    /// Adds an item. Partitions come one after the other.
+    fn add(&mut self, number: u16, bytes: usize) {
+        match self.0.last_mut() {
+            Some((last, sum)) if *last == number => *sum += charge::point_read(bytes),
+            Some(_) | None => self.0.push((number, charge::point_read(bytes))),
+        }
     }
 }
 
@@ -189,6 +224,7 @@ struct Walk<'a> {
 struct Changes {
     rows: Vec<Bytes>,
     sizes: Vec<usize>,
+    shares: Shares,
     bytes: usize,
     positions: Positions,
 }
@@ -204,7 +240,8 @@ impl Changes {
         self.rows.is_empty() || sizes.sum::<usize>() <= self.bytes_left()
     }
 
-    fn push(&mut self, size: usize, row: Bytes) {
+    fn push(&mut self, number: u16, size: usize, row: Bytes) {
+        self.shares.add(number, size);
         self.sizes.push(size);
         self.bytes += size;
         self.rows.push(row);
@@ -235,6 +272,7 @@ impl<'a> Walk<'a> {
         ctx: &Ctx,
         mut place: Place,
         items_max: usize,
+        shares: &mut Shares,
     ) -> Result<(Vec<Item>, Option<Place>)> {
         let mut items = Vec::new();
         let mut bytes = 0;
@@ -253,6 +291,8 @@ impl<'a> Walk<'a> {
                     return Ok((items, Some(Place { ordinal: item.ordinal(), ..place })));
                 }
                 bytes += item.text_len();
+                ctx.meter().at(place.index).item_read(item.text_len());
+                shares.add(number, item.text_len());
                 items.push(item);
             }
             place = match found.is_cut.then_some(found.last).flatten() {
@@ -334,7 +374,7 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         for (lsn, item) in whole.chosen {
-            changes.push(item.text_len(), change_text(lsn, item, is_enveloped));
+            changes.push(number, item.text_len(), change_text(lsn, item, is_enveloped));
         }
         Ok(Some((whole.through, whole.is_end)))
     }
@@ -364,7 +404,7 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         for (_, version) in whole.chosen {
-            changes.push(version.json.len(), version.json.clone());
+            changes.push(number, version.json.len(), version.json.clone());
         }
         Ok(Some((whole.through, whole.is_end)))
     }

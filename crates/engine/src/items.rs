@@ -13,9 +13,9 @@ use storage::txn::{At, Body, Committed, Handle, Txn};
 use storage::verify::read_sums;
 use store::{Commit, Space};
 
-use crate::charge::{self, Size};
+use crate::charge::{self, Bill, Origin, Size, Till};
 use crate::lock::PartitionGuard;
-use crate::ops::{EtagCondition, ItemAnswer, ItemStatus, RequestCharge, WriteItem, WriteKind};
+use crate::ops::{EtagCondition, ItemAnswer, ItemStatus, WriteItem, WriteKind};
 use crate::{Container, Core, Engine, Error, Pending, Result};
 
 /// Under hash version 1 a key may be of any length; ours stands whole in storage keys.
@@ -61,11 +61,19 @@ impl Engine {
         write: WriteItem,
     ) -> Pending<ItemAnswer> {
         let core = &self.core;
+        if let Err(error) = core.admit(ctx, &guard.container, &[guard.key.partition]) {
+            return Pending::ready(Err(error));
+        }
         let mut depends = false;
         let decided = core.transact(ctx, &mut guard, |txn, shape| {
             depends = txn.depends_on_pending();
             apply(ctx, txn, shape, write)
         });
+        let spent = match &decided {
+            Ok((applied, _)) => applied.bill.charge(),
+            Err(error) => charge::deducted(error),
+        };
+        core.spend(ctx, &guard.container, guard.key.partition, Some(&guard.key), spent);
         match decided {
             Ok((applied, Some(committed))) => {
                 let partition = u32::from(guard.key.partition);
@@ -96,6 +104,7 @@ impl Engine {
         let lsn = view.position(partition.log);
         let number = u32::from(partition.number);
         check_session(session, number, lsn)?;
+        self.core.admit(ctx, container, &[key.partition])?;
         let erasures = container.published_erasures(&view);
         let visibility = container.visibility(ctx.now().as_secs() as u32, &erasures);
         let layout = &container.layout;
@@ -107,16 +116,21 @@ impl Engine {
             let is_mine = |item: &item::Item| reader.key_of(item).as_ref() == Some(&key.key);
             found = reader.by_ordinal(ordinal)?.filter(is_mine);
         }
-        let item = found.ok_or(Error::NotFound)?;
+        let Some(item) = found else {
+            self.core.spend(ctx, container, key.partition, Some(&key), charge::MISS);
+            return Err(Error::NotFound);
+        };
         let is_current = match if_none_match {
             EtagCondition::Is(etag) => etag == item.etag(),
             EtagCondition::Any | EtagCondition::None => false,
         };
-        let (status, charge) = match is_current {
-            true => (ItemStatus::NotModified, charge::MISS),
-            false => (ItemStatus::Ok, charge::point_read(item.text_len())),
+        let (status, bill) = match is_current {
+            true => (ItemStatus::NotModified, charge::nothing_read(ctx)),
+            false => (ItemStatus::Ok, charge::read(ctx, item.text_len())),
         };
-        Ok(ItemAnswer { status, item: Some(item), charge, partition: number, lsn })
+        let (charge, receipt) = bill.finish();
+        self.core.spend(ctx, container, key.partition, Some(&key), charge);
+        Ok(ItemAnswer { status, item: Some(item), charge, receipt, partition: number, lsn })
     }
 }
 
@@ -222,7 +236,7 @@ impl Core {
 /// A write that has been staged, before it has a version.
 pub(crate) struct Applied {
     pub status: ItemStatus,
-    pub charge: RequestCharge,
+    pub bill: Bill,
     /// Which staged write it is; `None` for reads.
     pub position: Option<usize>,
     /// The item it was about.
@@ -240,52 +254,65 @@ pub(crate) fn answer(
 ) -> ItemAnswer {
     let written = applied.position.and_then(|at| versions[at].clone());
     let item = written.or(applied.found);
-    ItemAnswer { status: applied.status, item, charge: applied.charge, partition, lsn }
+    let (charge, receipt) = applied.bill.finish();
+    ItemAnswer { status: applied.status, item, charge, receipt, partition, lsn }
 }
 
-/// Stages one write.
+/// Stages one write of a client.
 pub(crate) fn apply(
     ctx: &Ctx,
     txn: &mut Txn<'_>,
     shape: &Shape,
     write: WriteItem,
 ) -> Result<Applied> {
+    apply_as(ctx, Origin::Client, txn, shape, write)
+}
+
+/// Stages one write.
+pub(crate) fn apply_as(
+    ctx: &Ctx,
+    origin: Origin,
+    txn: &mut Txn<'_>,
+    shape: &Shape,
+    write: WriteItem,
+) -> Result<Applied> {
+    let till = Till::new(ctx, origin);
     let WriteItem { kind, if_match, if_none_match, is_indexed } = write;
     match kind {
-        WriteKind::Create(draft) => create(txn, shape, draft, is_indexed),
+        WriteKind::Create(draft) => create(till, txn, shape, draft, is_indexed),
         WriteKind::Upsert(draft) => {
             let id = checked_id(&draft)?;
             match txn.get(id.as_str())? {
                 Some(_) if if_none_match == EtagCondition::Any => Err(Error::PreconditionFailed),
                 Some(handle) => {
                     check_match(txn, handle, &if_match)?;
-                    replace(txn, shape, handle, draft, is_indexed)
+                    replace(till, txn, shape, handle, draft, is_indexed)
                 }
-                None => create(txn, shape, draft, is_indexed),
+                None => create(till, txn, shape, draft, is_indexed),
             }
         }
         WriteKind::Replace(id, draft) => {
             let handle = find(txn, &id)?;
             check_match(txn, handle, &if_match)?;
-            replace(txn, shape, handle, draft, is_indexed)
+            replace(till, txn, shape, handle, draft, is_indexed)
         }
         WriteKind::Patch(id, patch) => {
             let handle = find(txn, &id)?;
             check_match(txn, handle, &if_match)?;
             let draft = patched(ctx, txn, shape, handle, &patch)?;
-            let mut applied = replace(txn, shape, handle, draft, is_indexed)?;
-            applied.charge += charge::patch(patch.operations.len());
+            let mut applied = replace(till, txn, shape, handle, draft, is_indexed)?;
+            till.patch(&mut applied.bill, patch.operations.len());
             Ok(applied)
         }
         WriteKind::Delete(id) => {
             let handle = find(txn, &id)?;
             check_match(txn, handle, &if_match)?;
-            let charge = charge::write(&shape.definition, size_of(txn, handle));
+            let bill = till.delete(&shape.definition, size_of(txn, handle));
             let position = txn.staged_len();
             txn.delete(handle);
             Ok(Applied {
                 status: ItemStatus::Deleted,
-                charge,
+                bill,
                 position: Some(position),
                 handle,
                 found: None,
@@ -308,18 +335,25 @@ fn find(txn: &mut Txn<'_>, id: &ItemId) -> Result<Handle> {
     Err(Error::NotFound)
 }
 
-fn create(txn: &mut Txn<'_>, shape: &Shape, draft: Draft, is_indexed: bool) -> Result<Applied> {
+fn create(
+    till: Till,
+    txn: &mut Txn<'_>,
+    shape: &Shape,
+    draft: Draft,
+    is_indexed: bool,
+) -> Result<Applied> {
     let id = checked_id(&draft)?;
     check_ttl(shape, &draft)?;
     let body = Body::new(shape, draft);
-    let charge = charge::write(&shape.definition, size_of_body(&body));
+    let bill = till.create(&shape.definition, size_of_body(&body));
     let position = txn.staged_len();
     let handle = txn.create(id.as_str(), body, is_indexed)?;
     let position = Some(position);
-    Ok(Applied { status: ItemStatus::Created, charge, position, handle, found: None })
+    Ok(Applied { status: ItemStatus::Created, bill, position, handle, found: None })
 }
 
 fn replace(
+    till: Till,
     txn: &mut Txn<'_>,
     shape: &Shape,
     handle: Handle,
@@ -329,11 +363,11 @@ fn replace(
     let id = checked_id(&draft)?;
     check_ttl(shape, &draft)?;
     let body = Body::new(shape, draft);
-    let charge = charge::rewrite(size_of(txn, handle), size_of_body(&body));
+    let bill = till.replace(&shape.definition, size_of(txn, handle), size_of_body(&body));
     let position = txn.staged_len();
     txn.replace(handle, id.as_str(), body, is_indexed)?;
     let position = Some(position);
-    Ok(Applied { status: ItemStatus::Ok, charge, position, handle, found: None })
+    Ok(Applied { status: ItemStatus::Ok, bill, position, handle, found: None })
 }
 
 fn patched(
@@ -393,9 +427,11 @@ fn check_match(txn: &Txn<'_>, handle: Handle, condition: &EtagCondition) -> Resu
 }
 
 fn size_of<'t>(txn: &'t Txn<'_>, handle: Handle) -> Size<'t> {
-    Size { bytes: txn.current(handle).text_len(), derived: txn.derived(handle) }
+    let current = txn.current(handle);
+    Size { bytes: current.text_len(), root: current.root(), derived: txn.derived(handle) }
 }
 
 fn size_of_body(body: &Body) -> Size<'_> {
-    Size { bytes: body.draft().text_len(), derived: body.derived() }
+    let draft = body.draft();
+    Size { bytes: draft.text_len(), root: draft.root(), derived: body.derived() }
 }

@@ -22,20 +22,25 @@ pub mod ops;
 mod parsed;
 mod pending;
 mod query;
+mod receipt;
 mod schema;
 mod scripts;
 mod scripts_check;
 mod source;
+mod throughput;
 mod transaction;
 mod verify;
 
 pub use catalog::{OfferMigration, Owner};
+pub use charge::Profile;
 pub use container::{Container, PartitionStatistics, RangeInfo};
 pub use error::{Error, Result, ScriptError};
 pub use explain::Explanation;
 pub use lock::PartitionGuard;
 pub use pending::Pending;
+pub use receipt::{Bill, Line, Receipt, Work};
 pub use scripts::Scripted;
+pub use throughput::{ContainerUsage, PartitionUsage};
 pub use verify::VerifyReport;
 
 use std::future::Future;
@@ -72,6 +77,10 @@ pub struct Options {
     /// Whether background work (expiry, dropping, index changes) runs on a thread of its own.
     /// Without it, call [`Engine::work`].
     pub is_background: bool,
+    /// The price list.
+    pub profile: Profile,
+    /// Whether requests beyond the provisioned throughput are refused.
+    pub enforces_throughput: bool,
 }
 
 impl Options {
@@ -84,6 +93,8 @@ impl Options {
             logical_partition_bytes_max: limits::LOGICAL_PARTITION_BYTES_MAX,
             scripts: script::PoolOptions::default(),
             is_background: true,
+            profile: Profile::default(),
+            enforces_throughput: false,
         }
     }
 }
@@ -107,6 +118,9 @@ pub(crate) struct Core {
     pub(crate) scripts: Scripts,
     pub(crate) programs: Programs,
     pub(crate) logical_partition_bytes_max: u64,
+    pub(crate) profile: Profile,
+    pub(crate) enforces_throughput: bool,
+    pub(crate) buckets: throughput::Buckets,
 }
 
 impl Engine {
@@ -125,6 +139,9 @@ impl Engine {
             clock: options.clock,
             random: options.random,
             logical_partition_bytes_max: options.logical_partition_bytes_max,
+            profile: options.profile,
+            enforces_throughput: options.enforces_throughput,
+            buckets: throughput::Buckets::default(),
             store,
         });
         let background = Background::start(&core, options.is_background);
@@ -328,7 +345,14 @@ impl Engine {
         body: &Value,
         migrate: Option<OfferMigration>,
     ) -> Result<Resource> {
-        self.core.catalog.replace_offer(ctx, rid, body, migrate)
+        let offer = self.core.catalog.replace_offer(ctx, rid, body, migrate)?;
+        self.core.buckets.forget_rates();
+        Ok(offer)
+    }
+
+    /// What every container has spent since the start.
+    pub fn usage(&self) -> Vec<ContainerUsage> {
+        self.core.usage(self.core.clock.now())
     }
 
     /// The lock of one logical partition. Fair; dropping the future gives up the place.

@@ -11,6 +11,8 @@ use model::{ItemId, Rid, SessionToken};
 pub use model::RequestCharge;
 pub use query::{IndexMention, IndexUse};
 
+use crate::receipt::Receipt;
+
 /// A version condition on a write or read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum EtagCondition {
@@ -84,6 +86,8 @@ pub struct ItemAnswer {
     pub item: Option<Item>,
     /// Its price.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
     /// The id of the physical partition that served it.
     pub partition: u32,
     /// The position of that partition, at least that of the item.
@@ -119,6 +123,8 @@ pub struct ScriptAnswer {
     pub log: Option<String>,
     /// The price of all it did.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
     /// The id of the physical partition it ran in.
     pub partition: u32,
     /// The position of that partition.
@@ -159,6 +165,8 @@ pub struct BatchAnswer {
     pub is_committed: bool,
     /// The price of all of it.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
     /// The id of the physical partition that served it.
     pub partition: u32,
     /// The position of that partition.
@@ -215,6 +223,8 @@ pub struct FeedPage {
     pub continuation: Option<String>,
     /// The price of the page.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
     /// Positions of the physical partitions that served it.
     pub session: SessionToken,
     /// The id of one physical partition that served it.
@@ -275,6 +285,8 @@ pub struct ChangeFeedPage {
     pub etag: String,
     /// The price of the page.
     pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
     /// The id of one physical partition that served it.
     pub partition: u32,
     /// The position of that partition.

@@ -12,9 +12,10 @@ use model::container::IndexingMode;
 use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
-use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State, Udf};
+use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State, Strategy, Udf};
 use sql::Condition;
 
+use crate::charge::{Profile, QueryTerms};
 use crate::container::Selection;
 use crate::continuation::Purpose;
 use crate::feed::{check_sessions, items_max, session_of};
@@ -61,6 +62,14 @@ pub(crate) fn matches(ctx: &Ctx, condition: &Condition, root: Node<'_>) -> Resul
     Ok(query::matches(ctx, condition, root, &Parameters::new())?)
 }
 
+/// How queries are run so that they do what the price list counts.
+pub(crate) fn strategy(profile: Profile) -> Strategy {
+    match profile {
+        Profile::Of2019 => Strategy::Literal,
+        Profile::Modern => Strategy::Least,
+    }
+}
+
 fn parameters(query: &QueryText) -> Parameters {
     let mut parameters = Parameters::new();
     for (name, value) in &query.parameters {
@@ -83,13 +92,14 @@ impl Core {
         check_scan(container, &bound, page)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
-        source.selection.partitions.iter().for_each(|_| ctx.meter().partition_visited());
+        self.admit(ctx, container, &source.selection.partitions)?;
         let state = page.continuation.as_deref().map(|token| {
             let bytes = self.unseal(Purpose::Query, container, token)?;
             State::decode(&bytes).map_err(Error::from)
         });
         let state = state.transpose()?;
-        let plan = query::plan(bound, &key_paths, &source, state.as_ref())?;
+        let strategy = strategy(self.profile);
+        let plan = query::plan_by(bound, &key_paths, &source, state.as_ref(), strategy)?;
         let limits = PageLimits {
             rows_max: items_max(page.items_max),
             bytes_max: limits::PAGE_BYTES_MAX,
@@ -97,15 +107,33 @@ impl Core {
         };
         let found = query::execute_with(ctx, &plan, &source, state.as_ref(), limits, functions)?;
         ctx.meter().items_returned(found.rows.len() as u64);
+        ctx.meter().fuel(functions.fuel());
         let is_cut_by_time = found.end == query::PageEnd::Deadline;
         let continuation =
             found.state.map(|state| self.seal(Purpose::Query, container, &state.encode()));
         let partition = source.selection.partitions.first().copied().unwrap_or(0);
+        if let Some(items) = plan.items_counted() {
+            source.counted(ctx, items);
+        }
+        let terms = QueryTerms {
+            profile: self.profile,
+            filters: plan.lookups(),
+            is_covered: plan.is_covered(),
+        };
+        let (bill, shares) = charge::query(ctx.wants_receipt(), ctx.meter(), terms);
+        let (charge, receipt) = bill.finish();
+        // What was tried in vain is done again, and paid for then.
+        if !(ctx.is_trial() && is_cut_by_time) {
+            for (&number, share) in source.selection.partitions.iter().zip(shares) {
+                self.spend(ctx, container, number, source.logical_key(), share);
+            }
+        }
         let meter = ctx.meter().read();
         Ok(FeedPage {
             rows: found.rows,
             continuation,
-            charge: charge::query(&meter),
+            charge,
+            receipt,
             session: session_of(container, &source.view, &source.selection),
             partition: u32::from(partition),
             lsn: source.view.position(container.layout.partitions[usize::from(partition)].log),

@@ -1,5 +1,8 @@
 //! Where a query's items come from: a selection of physical partitions at one view.
 
+mod logical;
+
+use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -20,6 +23,7 @@ use store::{Range, ScanOptions, View};
 
 use crate::container::Selection;
 use crate::{Container, Core};
+use logical::Logical;
 
 /// Items looked at between two looks at the clock.
 const ROWS: usize = 256;
@@ -41,6 +45,9 @@ pub(crate) struct ContainerSource<'a> {
     shape: Arc<Shape>,
     /// The selection's one logical partition, if it is one, and the values of its key.
     fixed: Option<(LogicalKey, Vec<Value>)>,
+    /// Which partitions of the selection were opened.
+    opened: Vec<Cell<bool>>,
+    logical: Logical,
 }
 
 type Answer<T> = std::result::Result<T, SourceError>;
@@ -61,7 +68,44 @@ impl<'a> ContainerSource<'a> {
         let layout = &container.layout;
         let key = selection.key.as_ref().filter(|key| layout.key_definition.is_complete(key));
         let fixed = key.map(|key| (LogicalKey::new(layout, key.clone()), values_of(key)));
-        ContainerSource { core, container, selection, view, erasures, now, shape, fixed }
+        let opened = selection.partitions.iter().map(|_| Cell::new(false)).collect();
+        let logical = Logical::default();
+        ContainerSource {
+            core,
+            container,
+            selection,
+            view,
+            erasures,
+            now,
+            shape,
+            fixed,
+            opened,
+            logical,
+        }
+    }
+
+    /// Counts a partition when it is first used: sought afresh, or gone on with past a position.
+    fn open(&self, ctx: &Ctx, partition: usize, is_resumed: bool) {
+        if self.opened[partition].replace(true) {
+            return;
+        }
+        match is_resumed {
+            true => ctx.meter().at(partition).resumed(),
+            false => ctx.meter().at(partition).visited(),
+        }
+    }
+
+    /// The logical partition that is all of the scope, if there is one.
+    pub fn logical_key(&self) -> Option<&LogicalKey> {
+        self.fixed.as_ref().map(|(key, _)| key)
+    }
+
+    /// Counts items that counters told of: as many entries, in all partitions.
+    pub fn counted(&self, ctx: &Ctx, items: u64) {
+        (0..self.partitions()).for_each(|partition| self.open(ctx, partition, false));
+        if self.partitions() > 0 {
+            ctx.meter().at(0).terms_read(items);
+        }
     }
 
     fn partition(&self, index: usize) -> &'a Partition {
@@ -108,6 +152,7 @@ impl<'a> ContainerSource<'a> {
         rows_max: usize,
         keep: impl Fn(&Item) -> bool,
     ) -> Answer<Batch<Item>> {
+        self.open(ctx, index, after.is_some());
         let reader = self.reader(index);
         let (mut from, mut to) = self.ordinals();
         match (direction, after) {
@@ -126,7 +171,6 @@ impl<'a> ContainerSource<'a> {
             };
             let found = reader.items_by(from, to, options).map_err(failed)?;
             for item in found.items {
-                ctx.meter().item_scanned(item.text_len());
                 if self.is_found(&reader, &item) && keep(&item) {
                     rows.push(item);
                 }
@@ -172,6 +216,7 @@ impl Source for ContainerSource<'_> {
         after: Option<u64>,
         rows_max: usize,
     ) -> Answer<Batch<Item>> {
+        self.open(ctx, partition, after.is_some());
         let reader = self.reader(partition);
         let number = self.partition(partition).number;
         let mut items: Vec<Item> = Vec::new();
@@ -197,7 +242,6 @@ impl Source for ContainerSource<'_> {
         items.dedup_by_key(|item| item.ordinal());
         let is_last = items.len() <= rows_max;
         items.truncate(rows_max.max(1));
-        items.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
         Ok(Batch { rows: items, is_last })
     }
 
@@ -235,6 +279,7 @@ impl Source for ContainerSource<'_> {
         after: Option<&Position>,
         rows_max: usize,
     ) -> Answer<Batch<Position>> {
+        self.open(ctx, partition, after.is_some());
         let Some(terms) = self.terms(partition, span) else {
             return Ok(Batch { rows: Vec::new(), is_last: true });
         };
@@ -242,6 +287,12 @@ impl Source for ContainerSource<'_> {
         let locality = self.locality();
         // Within a logical partition a range brings everybody's entries: read many to find few.
         let is_sieve = locality.is_some() && !terms.is_narrow;
+        if is_sieve
+            && let Some(batch) =
+                self.own_entries(ctx, partition, (span, &terms), direction, after, rows_max)?
+        {
+            return Ok(batch);
+        }
         let batch = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
         let mut rows = Vec::new();
         for mut range in terms.past(after, direction) {
@@ -249,9 +300,6 @@ impl Source for ContainerSource<'_> {
                 check_deadline(ctx)?;
                 let page =
                     reader.term_rows(&range, store_direction(direction), batch).map_err(failed)?;
-                if !terms.is_seek {
-                    ctx.meter().terms_read(page.rows.len() as u64);
-                }
                 for row in &page.rows {
                     let Some(ordinal) = keys::ordinal_of(&row.key) else { continue };
                     if locality.is_none_or(|(from, to)| (from..to).contains(&ordinal)) {
@@ -273,6 +321,10 @@ impl Source for ContainerSource<'_> {
 
     fn items(&self, ctx: &Ctx, partition: usize, ordinals: &[u64]) -> Answer<Vec<Option<Item>>> {
         check_deadline(ctx)?;
+        let own = |ordinal: &u64| self.logical.item(*ordinal).map(Some);
+        if let Some(found) = ordinals.iter().map(own).collect::<Option<Vec<_>>>() {
+            return Ok(found);
+        }
         let reader = self.reader(partition);
         let mut found = self.in_passing(&reader, ordinals)?;
         for (at, ordinal) in ordinals.iter().enumerate().skip(found.len()) {
@@ -282,11 +334,8 @@ impl Source for ContainerSource<'_> {
             found.push(reader.by_ordinal(*ordinal).map_err(failed)?);
         }
         for slot in &mut found {
-            if let Some(item) = slot {
-                ctx.meter().item_read(item.text_len());
-                if !self.is_found(&reader, item) {
-                    *slot = None;
-                }
+            if slot.as_ref().is_some_and(|item| !self.is_found(&reader, item)) {
+                *slot = None;
             }
         }
         Ok(found)
@@ -316,6 +365,7 @@ impl Source for ContainerSource<'_> {
     }
 
     fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Answer<Option<u64>> {
+        self.open(ctx, partition, false);
         let Some(terms) = self.terms(partition, span) else { return Ok(Some(0)) };
         // What is fixed in a composite index is all of the key, or it would not be asked.
         let is_shared = self.fixed.is_some() && terms.composite.is_none();
@@ -328,7 +378,6 @@ impl Source for ContainerSource<'_> {
         for range in &terms.ranges {
             count += reader.count_terms(range).map_err(failed)?;
         }
-        ctx.meter().terms_read(count);
         Ok(Some(count))
     }
 
@@ -377,8 +426,6 @@ struct Terms {
     /// Bytes before the values.
     front: usize,
     composite: Option<index::Composite>,
-    /// All have one key.
-    is_seek: bool,
     /// All are of the fixed logical partition, as far as the ordinal tells.
     is_narrow: bool,
     /// Every one of them stands for a value in the span.
@@ -444,7 +491,7 @@ impl ContainerSource<'_> {
                 let front = prefix.len();
                 let is_exact = found.exact;
                 let ranges = vec![range];
-                Some(Terms { ranges, front, composite: None, is_seek, is_narrow, is_exact, prefix })
+                Some(Terms { ranges, front, composite: None, is_narrow, is_exact, prefix })
             }
             Span::Composite { keys, equal, bounds } => {
                 let mut composites = self.shape.policy.composites().iter();
@@ -458,9 +505,9 @@ impl ContainerSource<'_> {
                 let range = place.composites(&found.start, &found.end);
                 let prefix = place.composites(composite.id(), &[]).start;
                 let (front, is_exact) = (prefix.len(), found.exact);
-                let (is_seek, is_narrow) = (false, false);
+                let is_narrow = false;
                 let (ranges, composite) = (vec![range], Some(composite));
-                Some(Terms { ranges, front, composite, is_seek, is_narrow, is_exact, prefix })
+                Some(Terms { ranges, front, composite, is_narrow, is_exact, prefix })
             }
             Span::Word { path, stem } => {
                 let path = index_path(path);
@@ -476,7 +523,6 @@ impl ContainerSource<'_> {
                     ranges: vec![range],
                     front: prefix.len(),
                     composite: None,
-                    is_seek: true,
                     is_narrow: found.exact && self.fixed.is_some(),
                     is_exact: false,
                     prefix,
@@ -494,7 +540,6 @@ impl ContainerSource<'_> {
                     ranges: found.iter().map(range).collect(),
                     front: prefix.len(),
                     composite: None,
-                    is_seek: false,
                     is_narrow: false,
                     is_exact: false,
                     prefix,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Ctx;
-use storage::shape::Shape;
+use storage::shape::{LogicalKey, Shape};
 use storage::txn::{At, Committed, Paused, Txn};
 use storage::visibility::{Erasure, Visibility};
 use store::Commit;
@@ -71,6 +71,11 @@ impl Transaction {
     /// The key of the logical partition it is in.
     pub fn key(&self) -> &model::partition_key::PartitionKey {
         &self.guard.key.key
+    }
+
+    /// The logical partition it is in.
+    pub fn logical_key(&self) -> &LogicalKey {
+        &self.guard.key
     }
 
     /// Does one operation. A refused one leaves the transaction as it was.

@@ -61,7 +61,12 @@ impl<'a> Call<'a> {
 
     /// The context of one engine operation.
     pub fn ctx(&self) -> Ctx {
-        self.engine().ctx(self.deadline)
+        self.engine().ctx(self.deadline).with_receipt(self.wants_receipt())
+    }
+
+    /// Whether the answer is to say what its price is made of.
+    pub fn wants_receipt(&self) -> bool {
+        headers::is_true(self.headers, &headers::RECEIPT)
     }
 
     /// The container in the path, if it is still the one the client means.
@@ -98,9 +103,10 @@ impl<'a> Call<'a> {
         let place = self.until_deadline(self.gateway.blocking.clone().acquire_owned()).await;
         let place = place.and_then(|place| place.ok()).ok_or(engine::Error::Unavailable)?;
         let (engine, deadline) = (self.engine().clone(), self.deadline);
+        let wants_receipt = self.wants_receipt();
         let task = tokio::task::spawn_blocking(move || {
             let _place = place;
-            work(&engine, &engine.ctx(deadline))
+            work(&engine, &engine.ctx(deadline).with_receipt(wants_receipt))
         });
         let result = task.await.map_err(|error| engine::Error::Fault(error.to_string()))?;
         Ok(result?)
@@ -114,6 +120,7 @@ impl<'a> Call<'a> {
         is_done: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
         let ctx = self.engine().ctx(self.deadline.min(Deadline::after(QUICK)));
+        let ctx = ctx.with_receipt(self.wants_receipt()).on_trial();
         let attempt = catch_unwind(AssertUnwindSafe(|| work(self.engine(), &ctx)));
         match attempt.unwrap_or(Err(engine::Error::Fault("the query panicked".to_owned()))) {
             Ok(result) if is_done(&result) => Ok(result),

@@ -6,8 +6,8 @@
 pub mod measures;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use engine::Container;
 use engine::ops::{FeedPage, ItemAnswer, ItemStatus, Resource, ScriptAnswer, TriggeredAnswer};
+use engine::{Container, Receipt, Work};
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
@@ -21,6 +21,8 @@ use crate::status::status_of;
 
 /// How long a client waits before it repeats a write that lost to another one.
 const RETRY_WITH_MS: u64 = 10;
+/// Longest receipt that lists every operation by itself: clients limit all headers to 16 KB.
+const RECEIPT_BYTES_MAX: usize = 8 << 10;
 
 /// A response in the making.
 #[derive(Debug)]
@@ -29,6 +31,7 @@ pub struct Reply {
     pub status: StatusCode,
     /// The price.
     pub charge: RequestCharge,
+    receipt: Option<Box<Receipt>>,
     headers: HeaderMap,
     body: Bytes,
 }
@@ -36,7 +39,8 @@ pub struct Reply {
 impl Reply {
     /// A response without a body.
     pub fn empty(status: StatusCode, charge: RequestCharge) -> Reply {
-        Reply { status, charge, headers: HeaderMap::with_capacity(24), body: Bytes::new() }
+        let headers = HeaderMap::with_capacity(24);
+        Reply { status, charge, receipt: None, headers, body: Bytes::new() }
     }
 
     /// A response with a JSON body.
@@ -48,6 +52,24 @@ impl Reply {
         self.headers.insert(CONTENT_TYPE, headers::JSON.clone());
         self.body = body;
         self
+    }
+
+    /// The response with what its price is made of, if that was asked for.
+    pub fn with_receipt(self, receipt: Option<Box<Receipt>>) -> Reply {
+        debug_assert!(receipt.as_ref().is_none_or(|receipt| receipt.total() == self.charge));
+        Reply { receipt, ..self }
+    }
+
+    /// The response with its receipt in a header. What is not made of parts has one line.
+    pub fn itemised(mut self) -> Reply {
+        let receipt = self.receipt.take().unwrap_or_else(|| {
+            let is_refused = self.status.is_client_error() || self.status.is_server_error();
+            let what = if is_refused { Work::Refused } else { Work::Metadata };
+            Box::new(Receipt::of(what, self.charge))
+        });
+        let json = Some(receipt.to_json()).filter(|json| json.len() <= RECEIPT_BYTES_MAX);
+        let json = json.unwrap_or_else(|| receipt.condensed().to_json());
+        self.with(&headers::RECEIPT, headers::value(json))
     }
 
     /// The response with one more header.
@@ -138,6 +160,7 @@ pub fn status_of_item(status: ItemStatus) -> StatusCode {
 pub fn item(container: &Container, answer: &ItemAnswer, is_minimal: bool) -> Reply {
     let status = status_of_item(answer.status);
     let reply = Reply::empty(status, answer.charge)
+        .with_receipt(answer.receipt.clone())
         .in_container(container)
         .at(answer.partition, answer.lsn);
     let Some(item) = &answer.item else { return reply };
@@ -163,6 +186,7 @@ pub fn triggered_item(
 /// The response of a stored procedure.
 pub fn script(container: &Container, answer: ScriptAnswer) -> Reply {
     let reply = Reply::empty(StatusCode::OK, answer.charge)
+        .with_receipt(answer.receipt)
         .in_container(container)
         .at(answer.partition, answer.lsn)
         .with_log(answer.log.as_deref().unwrap_or_default());
@@ -197,6 +221,7 @@ pub fn items(container: &Container, page: &FeedPage) -> Reply {
     let rows = page.rows.iter().map(|row| &row[..]);
     let body = feed_body(container.rid(), "Documents", rows);
     Reply::json(StatusCode::OK, page.charge, body)
+        .with_receipt(page.receipt.clone())
         .in_container(container)
         .at(page.partition, page.lsn)
         .with(&headers::SESSION_TOKEN, session(&page.session, page.partition, page.lsn))
@@ -240,6 +265,10 @@ pub fn failure(failure: &Failure, activity: &HeaderValue) -> Reply {
         charge_of(&failure.error),
         error_body(status.word(), &message(&failure.error, activity), activity),
     );
+    let reply = match &failure.error {
+        Error::Engine(engine::Error::Script(error)) => reply.with_receipt(error.receipt.clone()),
+        Error::Engine(_) | Error::Unauthorized(_) | Error::MethodNotAllowed => reply,
+    };
     let reply = match status.sub {
         0 => reply,
         sub => reply.with(&headers::SUBSTATUS, HeaderValue::from(sub)),
@@ -345,6 +374,7 @@ mod tests {
                 message: "Exception = Error: \"no\"\r\nStack trace: at f".to_owned(),
                 log: log.to_owned(),
                 charge: RequestCharge::ONE,
+                receipt: None,
             }))
         };
         let reply = fail(error(409, "50%\n"));

@@ -18,7 +18,7 @@ macro_rules! names {
 names! {
     // Read.
     A_IM = "a-im";
-    ALLOW_RECEIPT = "x-cosmolabe-receipt";
+    RECEIPT = "x-cosmolabe-receipt";
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
     CONSISTENCY_LEVEL = "x-ms-consistency-level";

@@ -127,7 +127,10 @@ impl Gateway {
             charge: reply.charge,
             latency: started.elapsed(),
         });
-        reply.finish(activity)
+        match headers::is_true(&parts.headers, &headers::RECEIPT) {
+            true => reply.itemised().finish(activity),
+            false => reply.finish(activity),
+        }
     }
 
     async fn answer<B>(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use engine::{ContainerUsage, PartitionUsage};
 use model::RequestCharge;
 
 use crate::routes::{Action, Kind};
@@ -126,13 +127,15 @@ impl Metrics {
         OpenConnection(self.clone())
     }
 
-    /// Everything counted so far, in the text format of Prometheus.
-    pub fn text(&self) -> String {
+    /// Everything counted so far, in the text format of Prometheus, and what containers spent.
+    pub fn text(&self, usage: &[ContainerUsage]) -> String {
         let mut out = String::with_capacity(4096);
         self.write_single(&mut out);
         self.write_requests(&mut out);
         self.write_charges(&mut out);
         self.write_latencies(&mut out);
+        write_partitions(&mut out, usage);
+        write_containers(&mut out, usage);
         out
     }
 
@@ -214,6 +217,53 @@ impl Drop for OpenConnection {
     }
 }
 
+/// What physical partitions spent, and how often they had nothing left.
+fn write_partitions(out: &mut String, usage: &[ContainerUsage]) {
+    let name = "partition_request_units_total";
+    head(out, name, "counter", "Request units spent, by container and physical partition.");
+    for (labels, PartitionUsage { id, spent, .. }) in partitions(usage) {
+        line(out, format_args!("cosmolabe_{name}{{{labels},partition=\"{id}\"}} {spent}"));
+    }
+    let name = "partition_throttled_total";
+    head(out, name, "counter", "Requests refused, by container and physical partition.");
+    for (labels, PartitionUsage { id, refused, .. }) in partitions(usage) {
+        line(out, format_args!("cosmolabe_{name}{{{labels},partition=\"{id}\"}} {refused}"));
+    }
+}
+
+fn partitions(usage: &[ContainerUsage]) -> impl Iterator<Item = (String, &PartitionUsage)> {
+    usage.iter().flat_map(|one| one.partitions.iter().map(|partition| (labels_of(one), partition)))
+}
+
+/// Which logical partitions of containers spent the most, and what autoscale came to.
+fn write_containers(out: &mut String, usage: &[ContainerUsage]) {
+    let name = "hot_partition_key_request_units";
+    head(out, name, "gauge", "Request units of the partition keys that spent the most, at most.");
+    for one in usage {
+        for (key, spent) in &one.hottest {
+            let (labels, key) = (labels_of(one), escaped(key));
+            line(out, format_args!("cosmolabe_{name}{{{labels},key=\"{key}\"}} {spent}"));
+        }
+    }
+    let name = "autoscale_request_units_per_second";
+    head(out, name, "gauge", "What autoscale came to in this hour, by container.");
+    for one in usage {
+        if let Some(scaled) = one.scaled {
+            line(out, format_args!("cosmolabe_{name}{{{}}} {scaled}", labels_of(one)));
+        }
+    }
+}
+
+fn labels_of(one: &ContainerUsage) -> String {
+    let (database, container) = (escaped(&one.database), escaped(&one.container));
+    format!("database=\"{database}\",container=\"{container}\"")
+}
+
+/// A text as a label may hold it.
+fn escaped(text: &str) -> String {
+    text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
 fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     line(out, format_args!("# HELP cosmolabe_{name} {help}\n# TYPE cosmolabe_{name} {kind}"));
 }
@@ -228,6 +278,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_containers_spent() {
+        let partition = |id: u32, units| PartitionUsage {
+            id,
+            spent: RequestCharge::ONE * units,
+            refused: u64::from(id),
+        };
+        let usage = ContainerUsage {
+            database: "d".into(),
+            container: "c\"".into(),
+            partitions: vec![partition(0, 5), partition(1, 7)],
+            hottest: vec![("[\"k\"]".into(), RequestCharge::ONE * 3)],
+            scaled: Some(400),
+        };
+        let text = Metrics::default().text(&[usage]);
+        let labels = "database=\"d\",container=\"c\\\"\"";
+        for expect in [
+            format!("cosmolabe_partition_request_units_total{{{labels},partition=\"1\"}} 7"),
+            format!("cosmolabe_partition_throttled_total{{{labels},partition=\"1\"}} 1"),
+            format!("cosmolabe_hot_partition_key_request_units{{{labels},key=\"[\\\"k\\\"]\"}} 3"),
+            format!("cosmolabe_autoscale_request_units_per_second{{{labels}}} 400"),
+        ] {
+            assert!(text.lines().any(|line| line == expect), "{expect}\n{text}");
+        }
+    }
+
+    #[test]
     fn counted_and_printed() {
         let metrics = Arc::new(Metrics::default());
         let connection = metrics.connection();
@@ -239,7 +315,7 @@ mod tests {
                 latency: Duration::from_micros(micros),
             });
         }
-        let text = metrics.text();
+        let text = metrics.text(&[]);
         let labels = "resource=\"item\",operation=\"read\"";
         for expect in [
             format!("cosmolabe_requests_total{{{labels},status=\"2xx\"}} 2"),
@@ -254,6 +330,6 @@ mod tests {
             assert!(text.lines().any(|line| line == expect), "{expect}\n{text}");
         }
         drop(connection);
-        assert!(metrics.text().contains("cosmolabe_connections_open 0"));
+        assert!(metrics.text(&[]).contains("cosmolabe_connections_open 0"));
     }
 }

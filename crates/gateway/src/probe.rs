@@ -48,7 +48,7 @@ impl Probe {
             Probe::Ready => json(StatusCode::OK, r#"{"status":"ready"}"#),
             Probe::Metrics => {
                 let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                respond(StatusCode::OK, kind, gateway.metrics().text())
+                respond(StatusCode::OK, kind, gateway.metrics().text(&gateway.engine.usage()))
             }
         }
     }

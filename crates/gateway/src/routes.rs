@@ -278,11 +278,6 @@ async fn on_container_items(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
 
 /// Refuses options that exist in the protocol and not here; nothing is silently ignored.
 pub fn refuse_unsupported(target: Target, action: Action, headers: &HeaderMap) -> Result<()> {
-    if headers::is_true(headers, &headers::ALLOW_RECEIPT) {
-        return Err(not_supported(
-            "Receipts are not available yet: leave out x-cosmolabe-receipt.",
-        ));
-    }
     if action.is_write() && !target.fires(action) && decode::names_triggers(headers) {
         return Err(not_supported(
             "Triggers run on writes of single items only, neither in batches nor on other \
@@ -437,7 +432,5 @@ mod tests {
         assert!(refuse_unsupported(scripts, Action::Execute, &headers).is_err());
         headers.insert(&headers::PRE_TRIGGER_INCLUDE, HeaderValue::from_static(""));
         assert!(refuse_unsupported(scripts, Action::Execute, &headers).is_ok());
-        headers.insert(&headers::ALLOW_RECEIPT, HeaderValue::from_static("true"));
-        assert!(refuse_unsupported(items, Action::Read, &headers).is_err());
     }
 }

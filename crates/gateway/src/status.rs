@@ -97,7 +97,7 @@ mod tests {
 
     fn script_error(number: u32) -> engine::ScriptError {
         let (message, log) = (String::new(), String::new());
-        engine::ScriptError { number, message, log, charge: engine::charge::MISS }
+        engine::ScriptError { number, message, log, charge: engine::charge::MISS, receipt: None }
     }
 
     fn every_outcome() -> Vec<(E, u16, u32)> {

@@ -32,6 +32,8 @@ pub const UDFS_MAX: usize = 50;
 pub const TRIGGERS_MAX: usize = 25;
 /// Throughput that one physical partition serves (service).
 pub const PARTITION_THROUGHPUT_MAX: u32 = 10_000;
+/// Throughput of one physical partition without provisioned throughput (service: serverless).
+pub const SERVERLESS_PARTITION_THROUGHPUT: u32 = 5_000;
 /// Lowest manual throughput, and its step (service).
 pub const THROUGHPUT_MIN: u32 = 400;
 /// Step of manual throughput (service).
@@ -56,6 +58,7 @@ pub const CONTINUATION_BYTES_MAX: usize = 4096;
 const _: () = {
     assert!(ITEM_BYTES_MAX <= BODY_BYTES_MAX, "an item arrives in one body");
     assert!(BODY_BYTES_MAX <= PAGE_BYTES_MAX, "a page holds at least one item");
+    assert!(SERVERLESS_PARTITION_THROUGHPUT <= PARTITION_THROUGHPUT_MAX);
     assert!(THROUGHPUT_MIN.is_multiple_of(THROUGHPUT_STEP));
     assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
     assert!(TOKEN_SECONDS.0 <= TOKEN_SECONDS.1 && TOKEN_SECONDS.1 <= TOKEN_SECONDS.2);

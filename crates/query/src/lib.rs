@@ -10,14 +10,16 @@
 //! found there. [`routing`] reads off the filter which logical partitions can matter, so that the
 //! engine opens no others. [`plan`] chooses how to read items, [`execute`] runs one page of it.
 //!
-//! **`query` cannot tell which engine stores the items.** It never counts work and never prices
-//! it: the source counts what it hands out.
+//! **`query` cannot tell which engine stores the items.** It counts what it uses and never prices
+//! it.
 //!
 //! INVARIANTS
 //! (E1) The result of a query does not depend on the access path, on the number of partitions, or
 //!      on the size of pages. The filter is evaluated on every item, whatever the index promised.
 //! (E2) Pages that follow each other over an unchanged source repeat no row and lose none.
-//! (E3) What is not executed yet is an error that says so, never a guess.
+//! (E3) The meter shows the entries and items a page needed, whatever was read ahead: an item is
+//!      loaded if it passes every condition that the index can tell, whichever of them led to it.
+//! (E4) What is not executed yet is an error that says so, never a guess.
 
 mod aggregate;
 mod bind;
@@ -55,7 +57,7 @@ pub use over::rows_over;
 pub use page::{Page, PageEnd, PageLimits};
 pub use parameters::Parameters;
 pub use path::{Path, Segment};
-pub use plan::{IndexMention, IndexUse, Plan, plan};
+pub use plan::{IndexMention, IndexUse, Plan, Strategy, plan, plan_by};
 pub use plan_info::{
     DistinctType, FILTER_PLACEHOLDER, PlanInfo, QueryRange, plan_info, plan_info_with,
 };

@@ -6,8 +6,9 @@
 //! * Only visible items of the scope: nothing deleted, nothing expired, nothing the scope excludes.
 //! * Bounded batches. A batch may be shorter than asked for, and empty only when it is the last:
 //!   the query asks again, from where it stands, until [`Batch::is_last`].
-//! * Every item it returns and every term it visits is counted in the meter of `ctx`, by the
-//!   source. A query asks for no more rows than it can use.
+//! * It counts in the meter of `ctx` which partitions it opened, and whether afresh or past a
+//!   position. Entries and items are counted by the query as it uses them: what is read ahead is
+//!   on nobody's bill, so that a charge does not depend on the size of batches.
 //!
 //! Positions travel in continuations. They mean a place between entries, not an entry: resuming
 //! after a position whose item is gone, or that never was an item, is fine.
@@ -185,6 +186,15 @@ impl Span {
             }
             Span::Composite { .. } | Span::Word { .. } => false,
             Span::Near { .. } => true,
+        }
+    }
+
+    /// Whether visiting its entries is counted: a single key is sought, not walked.
+    pub fn is_counted(&self) -> bool {
+        match self {
+            Span::Path { bounds, .. } => bounds.single().is_none(),
+            Span::Composite { .. } | Span::Near { .. } => true,
+            Span::Word { .. } => false,
         }
     }
 

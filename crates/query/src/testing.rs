@@ -210,7 +210,7 @@ impl Source for VecSource {
 
     fn scan(
         &self,
-        ctx: &Ctx,
+        _: &Ctx,
         partition: usize,
         after: Option<u64>,
         rows_max: usize,
@@ -218,13 +218,12 @@ impl Source for VecSource {
         let items = self.partitions[partition].iter();
         let rest = items.filter(|item| after.is_none_or(|after| item.ordinal() > after));
         let batch = batch(rest.cloned().collect(), rows_max);
-        batch.rows.iter().for_each(|item| ctx.meter().item_scanned(item.text_len()));
         Ok(batch)
     }
 
     fn points(
         &self,
-        ctx: &Ctx,
+        _: &Ctx,
         partition: usize,
         points: &[Point],
         after: Option<u64>,
@@ -234,7 +233,6 @@ impl Source for VecSource {
         let rest = items.filter(|item| after.is_none_or(|after| item.ordinal() > after));
         let found = rest.filter(|item| points.iter().any(|point| self.is_point(item, point)));
         let batch = batch(found.cloned().collect(), rows_max);
-        batch.rows.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
         Ok(batch)
     }
 
@@ -256,7 +254,7 @@ impl Source for VecSource {
 
     fn entries(
         &self,
-        ctx: &Ctx,
+        _: &Ctx,
         partition: usize,
         span: &Span,
         direction: Direction,
@@ -274,20 +272,18 @@ impl Source for VecSource {
             })
         });
         let batch = batch(entries, rows_max);
-        ctx.meter().terms_read(batch.rows.len() as u64);
         Ok(batch)
     }
 
     fn items(
         &self,
-        ctx: &Ctx,
+        _: &Ctx,
         partition: usize,
         ordinals: &[u64],
     ) -> Result<Vec<Option<Item>>, SourceError> {
         let all = &self.partitions[partition];
         let find = |ordinal: &u64| all.iter().find(|item| item.ordinal() == *ordinal).cloned();
         let items: Vec<Option<Item>> = ordinals.iter().map(find).collect();
-        items.iter().flatten().for_each(|item| ctx.meter().item_read(item.text_len()));
         Ok(items)
     }
 
@@ -301,9 +297,8 @@ impl Source for VecSource {
         Ok(entries.sum::<usize>().min(most))
     }
 
-    fn count(&self, ctx: &Ctx, partition: usize, span: &Span) -> Result<Option<u64>, SourceError> {
+    fn count(&self, _: &Ctx, partition: usize, span: &Span) -> Result<Option<u64>, SourceError> {
         let entries = self.span(partition, span);
-        ctx.meter().terms_read(entries.len() as u64);
         let is_exact = entries.iter().all(|entry| entry.cut.is_none());
         Ok(is_exact.then_some(entries.len() as u64))
     }
@@ -315,7 +310,7 @@ impl Source for VecSource {
 
     fn lacking(
         &self,
-        ctx: &Ctx,
+        _: &Ctx,
         partition: usize,
         path: &Path,
         direction: Direction,
@@ -335,7 +330,6 @@ impl Source for VecSource {
             })
         });
         let batch = batch(lacking, rows_max);
-        batch.rows.iter().for_each(|item| ctx.meter().item_read(item.text_len()));
         Ok(batch)
     }
 }

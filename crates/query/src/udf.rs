@@ -15,6 +15,11 @@ pub trait Udf {
     /// The result of the function at this place in [`functions`](crate::BoundQuery::functions).
     /// No argument is undefined; the result may be.
     fn call(&self, function: usize, arguments: &[Argument<'_>]) -> Result<Value, UdfError>;
+
+    /// Steps that all calls took so far.
+    fn fuel(&self) -> u64 {
+        0
+    }
 }
 
 /// An argument of a function, where it lies.

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use base::Ctx;
 use item::Value;
 use query::testing::{TestFunctions, VecSource, item};
-use query::{Direction, PageLimits, Parameters, Path};
+use query::{Direction, PageLimits, Parameters, Path, Strategy};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/plans.golden");
 
@@ -62,12 +62,12 @@ fn source(name: &str) -> VecSource {
 }
 
 /// What the script says about a query.
-fn explain(source: &VecSource, text: &str) -> String {
+fn explain(source: &VecSource, text: &str, strategy: Strategy) -> String {
     let (parsed, schema) = (sql::parse(text).unwrap(), TestFunctions::schema());
     let bound = query::bind_with(&parsed, &Parameters::new(), &schema).unwrap();
     let functions = TestFunctions::of(&bound);
     let keys = [vec!["country".to_owned()]];
-    let plan = match query::plan(bound, &keys, source, None) {
+    let plan = match query::plan_by(bound, &keys, source, None, strategy) {
         Ok(plan) => plan,
         Err(error) => return format!("refused: {error}\n"),
     };
@@ -94,8 +94,10 @@ fn plans_are_as_written() {
             writeln!(result, "{line}\n").unwrap();
         } else if line.starts_with('#') {
             writeln!(result, "{line}").unwrap();
+        } else if let Some(query) = line.strip_prefix("literally ") {
+            writeln!(result, "{line}\n{}", explain(&over, query, Strategy::Literal)).unwrap();
         } else if line.starts_with("SELECT") {
-            writeln!(result, "{line}\n{}", explain(&over, line)).unwrap();
+            writeln!(result, "{line}\n{}", explain(&over, line, Strategy::Least)).unwrap();
         }
     }
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -44,7 +44,11 @@ fn main() {
     procedure("read and replace", increment, &item);
     let number = Value::Number(3.0);
     function("scalar function", "function (x) { return x * 2; }", Argument::Value(&number));
-    function("scalar function, read a property", "function (d) { return d; }", Argument::Node(item.root().get("n").unwrap()));
+    function(
+        "scalar function, read a property",
+        "function (d) { return d; }",
+        Argument::Node(item.root().get("n").unwrap()),
+    );
     function("whole item", "function (d) { return d.n; }", Argument::Node(item.root()));
     function("whole item in and out", "function (d) { return d; }", Argument::Node(item.root()));
     compile(increment);
@@ -110,7 +114,11 @@ fn procedure(name: &str, source: &str, item: &Item) {
         })
         .collect();
     inside.sort();
-    println!("{:<36} {:>9.3} µs", format!("{name}, prepared thread"), inside[150].as_secs_f64() * 1e6);
+    println!(
+        "{:<36} {:>9.3} µs",
+        format!("{name}, prepared thread"),
+        inside[150].as_secs_f64() * 1e6
+    );
 }
 
 fn function(name: &str, source: &str, argument: Argument<'_>) {

@@ -110,8 +110,7 @@ pub(crate) fn to_value(value: &JsValue<'_>, bounds: Bounds<'_>) -> Result<Value,
         Type::Object | Type::Array => Some(JsObject::new(value.ctx().clone())?.get_prototype()),
         _ => None,
     };
-    let mut walk =
-        Walk { bytes_left: bounds.bytes_max, bounds, steps: 0, plain: plain.flatten() };
+    let mut walk = Walk { bytes_left: bounds.bytes_max, bounds, steps: 0, plain: plain.flatten() };
     match walk.value(value, 1) {
         Ok(found) => Ok(found.unwrap_or_default()),
         Err(Snag::Odd) => match stringified(value, bounds.bytes_max)? {
@@ -188,7 +187,9 @@ impl<'js> Walk<'js, '_> {
             | Type::Function
             | Type::Constructor => return Ok(None),
             Type::Null => self.take(4).map(|()| Value::Null)?,
-            Type::Bool => self.take(4).map(|()| Value::Bool(value.as_bool().unwrap_or_default()))?,
+            Type::Bool => {
+                self.take(4).map(|()| Value::Bool(value.as_bool().unwrap_or_default()))?
+            }
             Type::Int | Type::Float => self.take(1).map(|()| number(value))?,
             Type::String => self.string(value)?,
             Type::Array => self.array(value, depth)?,

@@ -141,7 +141,8 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<
     let own = desk.clone();
     native.set("log", Function::new(ctx.clone(), move |text: JsValue<'js>| log(&own, &text))?)?;
     let own = desk.clone();
-    native.set("halt", Function::new(ctx.clone(), move |error: JsValue<'js>| halt(&own, &error))?)?;
+    native
+        .set("halt", Function::new(ctx.clone(), move |error: JsValue<'js>| halt(&own, &error))?)?;
     Ok(native)
 }
 
@@ -197,9 +198,7 @@ fn read_operation(desk: &Desk, operation: &JsObject<'_>) -> Result<Operation, Sn
             etag: text(operation, "etag")?,
             is_indexed: operation.get("isIndexed")?,
         },
-        "delete" => {
-            Operation::Delete { item: link(operation)?, etag: text(operation, "etag")? }
-        }
+        "delete" => Operation::Delete { item: link(operation)?, etag: text(operation, "etag")? },
         other => return Err(refused(400, format!("Unknown operation {other}"))),
     })
 }
@@ -269,9 +268,10 @@ fn evaluate<'js>(
     values: &[JsValue<'js>],
 ) -> rquickjs::Result<JsObject<'js>> {
     let result = JsObject::new(ctx.clone())?;
-    let parameters = values.iter().enumerate().map(|(at, value)| {
-        Ok((format!("@{at}"), convert::to_value(value, desk.bounds())?))
-    });
+    let parameters = values
+        .iter()
+        .enumerate()
+        .map(|(at, value)| Ok((format!("@{at}"), convert::to_value(value, desk.bounds())?)));
     let answer = match parameters.collect::<Result<Vec<_>, Unfit>>().map_err(Snag::from) {
         Ok(parameters) => desk.ask(|port| port.evaluate(expression, parameters)),
         Err(Snag::Refused(refusal)) => Some(Err(refusal)),

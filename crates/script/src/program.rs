@@ -170,7 +170,8 @@ fn check_surroundings(source: &str, start: usize, function: &str) -> Result<(), 
 fn skip_trivia(source: &str, mut at: usize) -> usize {
     loop {
         let rest = &source[at..];
-        let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '\u{feff}');
+        let trimmed =
+            rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';' || c == '\u{feff}');
         at = source.len() - trimmed.len();
         let comment = if let Some(inside) = trimmed.strip_prefix("//") {
             Some(2 + inside.find(['\n', '\r', '\u{2028}', '\u{2029}']).unwrap_or(inside.len()))
@@ -221,7 +222,11 @@ mod tests {
             "({a}) => a",
             "(function f() { return 1; /* function () {} */ })",
         ] {
-            assert!(Program::compile("s", source).is_ok(), "{source}: {:?}", Program::compile("s", source));
+            assert!(
+                Program::compile("s", source).is_ok(),
+                "{source}: {:?}",
+                Program::compile("s", source)
+            );
         }
     }
 

@@ -191,11 +191,7 @@ impl Stage {
         Ok(Outcome { body, request, log, fuel: self.machine.watch.fuel() })
     }
 
-    fn bodies(
-        &self,
-        ctx: &Ctx<'_>,
-        role: &Role,
-    ) -> Result<(Option<Value>, Option<Bytes>), Unfit> {
+    fn bodies(&self, ctx: &Ctx<'_>, role: &Role) -> Result<(Option<Value>, Option<Bytes>), Unfit> {
         let finish = self.finish.clone().restore(ctx)?;
         let bodies: JsObject<'_> = finish.call(())?;
         let bounds = self.desk.bounds();

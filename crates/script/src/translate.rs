@@ -120,10 +120,16 @@ impl Writer {
         right: &Expression,
     ) -> Option<String> {
         match (comparison, left, right) {
-            (Comparison::Equal { .. } | Comparison::Differs { .. }, Expression::Path(path), other)
-            | (Comparison::Equal { .. } | Comparison::Differs { .. }, other, Expression::Path(path)) => {
-                self.compare_path(comparison, path, other)
-            }
+            (
+                Comparison::Equal { .. } | Comparison::Differs { .. },
+                Expression::Path(path),
+                other,
+            )
+            | (
+                Comparison::Equal { .. } | Comparison::Differs { .. },
+                other,
+                Expression::Path(path),
+            ) => self.compare_path(comparison, path, other),
             (Comparison::Differs { .. }, ..) => None,
             _ => {
                 let operator = comparison.operator();
@@ -159,9 +165,8 @@ impl Writer {
                 Some(format!("IS_DEFINED({text})"))
             }
             Comparison::Equal { .. } => {
-                let absent = absent(other).map(|other| {
-                    format!(" OR (NOT IS_DEFINED({text}) AND {other})")
-                });
+                let absent =
+                    absent(other).map(|other| format!(" OR (NOT IS_DEFINED({text}) AND {other})"));
                 Some(format!("({text} = {}{})", self.scalar(other)?, absent.unwrap_or_default()))
             }
             Comparison::Differs { .. } => {
@@ -170,7 +175,9 @@ impl Writer {
                 let absent = absent.unwrap_or_default();
                 Some(format!("({text} != {other} OR NOT IS_DEFINED({text}){absent})"))
             }
-            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater
+            Comparison::Less
+            | Comparison::LessOrEqual
+            | Comparison::Greater
             | Comparison::GreaterOrEqual => None,
         }
     }
@@ -275,7 +282,10 @@ mod tests {
     fn predicates_that_can_be_said() {
         check("function (d) { return d.city === 'Oslo'; }", r#"(c["city"] = @p0) | @p0="Oslo""#);
         check("d => d.a.b[0] > 1.5e1", r#"(c["a"]["b"][0] > @p0) | @p0=15"#);
-        check("(d) => { return d['a b'] == null }", r#"(NOT IS_DEFINED(c["a b"]) OR IS_NULL(c["a b"])) | "#);
+        check(
+            "(d) => { return d['a b'] == null }",
+            r#"(NOT IS_DEFINED(c["a b"]) OR IS_NULL(c["a b"])) | "#,
+        );
         check("d => d.x === null", r#"(c["x"] = @p0) | @p0=null"#);
         check("d => d.x !== undefined", r#"IS_DEFINED(c["x"]) | "#);
         check("d => d.x === undefined", r#"(NOT IS_DEFINED(c["x"])) | "#);
@@ -283,11 +293,19 @@ mod tests {
             "function f(d) { var low = 3, high = low; return d.n >= low && d.n < -high; }",
             r#"((c["n"] >= @p0) AND (c["n"] < @p1)) | @p0=3 @p1=-3"#,
         );
-        check("d => !(d.a === 1 || d.b !== 2)", concat!(
-            r#"((c["a"] != @p0 OR NOT IS_DEFINED(c["a"])) AND (c["b"] = @p1)) | @p0=1 @p1=2"#));
+        check(
+            "d => !(d.a === 1 || d.b !== 2)",
+            concat!(
+                r#"((c["a"] != @p0 OR NOT IS_DEFINED(c["a"])) AND (c["b"] = @p1)) | @p0=1 @p1=2"#
+            ),
+        );
         check("d => d.n % 2 === 1", r#"((c["n"] % @p0) = @p1) | @p0=2 @p1=1"#);
-        check("d => d.a === d.b", concat!(
-            r#"(c["a"] = c["b"] OR (NOT IS_DEFINED(c["a"]) AND NOT IS_DEFINED(c["b"]))) | "#));
+        check(
+            "d => d.a === d.b",
+            concat!(
+                r#"(c["a"] = c["b"] OR (NOT IS_DEFINED(c["a"]) AND NOT IS_DEFINED(c["b"]))) | "#
+            ),
+        );
         check("d => d.a === outer", r#"(c["a"] = @p0) | @p0="o""#);
         check("d => true", "true | ");
     }
@@ -341,7 +359,10 @@ mod tests {
 
     #[test]
     fn texts_cannot_leave_their_place() {
-        check(r#"d => d['"] OR true OR c["'] === 1"#, r#"(c["\"] OR true OR c[\""] = @p0) | @p0=1"#);
+        check(
+            r#"d => d['"] OR true OR c["'] === 1"#,
+            r#"(c["\"] OR true OR c[\""] = @p0) | @p0=1"#,
+        );
         check(r"d => d.a === '\'\x41\u0042\u{43}\n'", r#"(c["a"] = @p0) | @p0="'ABC\n""#);
     }
 

@@ -57,7 +57,8 @@ impl Bench {
         let after = self.shelf.texts();
         if after != before {
             let parse = |text: &String| Value::parse(text.as_bytes()).unwrap();
-            let texts: Vec<_> = after.iter().map(parse).map(|item| common::without_guid(&item)).collect();
+            let texts: Vec<_> =
+                after.iter().map(parse).map(|item| common::without_guid(&item)).collect();
             writeln!(out, "items: {}", texts.join(" ")).unwrap();
         }
         out

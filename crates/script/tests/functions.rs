@@ -46,7 +46,9 @@ fn values() -> impl Strategy<Value = Value> {
         prop_oneof![
             prop::collection::vec(inner, 0..6).prop_map(Value::array),
             prop::collection::vec(prop_oneof![4 => member, 1 => odd], 0..6).prop_map(|members| {
-                Value::object(members.into_iter().map(|(name, value)| (name.into(), value)).collect())
+                Value::object(
+                    members.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+                )
             }),
         ]
     })
@@ -72,8 +74,12 @@ proptest! {
 
 #[test]
 fn undefined_goes_in_and_out() {
-    let functions = functions(&["function (a, b) { return typeof a + arguments.length + b; }", "() => undefined"]);
-    let result = functions.call(0, &[Argument::Value(&Value::Undefined), Argument::Value(&Value::Null)]);
+    let functions = functions(&[
+        "function (a, b) { return typeof a + arguments.length + b; }",
+        "() => undefined",
+    ]);
+    let result =
+        functions.call(0, &[Argument::Value(&Value::Undefined), Argument::Value(&Value::Null)]);
     assert_eq!(result.unwrap(), Value::from("undefined2null"));
     assert_eq!(functions.call(1, &[]).unwrap(), Value::Undefined);
 }
@@ -92,15 +98,26 @@ fn state_stays_within_a_query() {
 
 #[test]
 fn a_failed_call_does_not_harm_the_next() {
-    let functions = functions(&["function (x) { if (x) throw new Error(400, 'x'); return 1; }", "function f() { return f(); }",
-        "function () { var a = []; for (;;) a.push({}); }"]);
+    let functions = functions(&[
+        "function (x) { if (x) throw new Error(400, 'x'); return 1; }",
+        "function f() { return f(); }",
+        "function () { var a = []; for (;;) a.push({}); }",
+    ]);
     for _ in 0..3 {
         let failed = functions.call(0, &[Argument::Value(&Value::Bool(true))]).unwrap_err();
-        assert!(matches!(failed, Failure::Exception { number: 400, ref message, .. } if message == "Error: x"));
+        assert!(
+            matches!(failed, Failure::Exception { number: 400, ref message, .. } if message == "Error: x")
+        );
         assert!(functions.call(1, &[]).is_err());
         let failed = functions.call(2, &[]).unwrap_err();
-        assert!(matches!(failed, Failure::Exception { ref message, .. } if message.contains("memory")), "{failed:?}");
-        assert_eq!(functions.call(0, &[Argument::Value(&Value::Bool(false))]).unwrap(), Value::Number(1.0));
+        assert!(
+            matches!(failed, Failure::Exception { ref message, .. } if message.contains("memory")),
+            "{failed:?}"
+        );
+        assert_eq!(
+            functions.call(0, &[Argument::Value(&Value::Bool(false))]).unwrap(),
+            Value::Number(1.0)
+        );
     }
 }
 
@@ -114,7 +131,10 @@ fn functions_share_the_time_of_their_session() {
         (functions.call(0, &[]), functions.call(0, &[]), functions.fuel())
     });
     let (first, second, fuel) = result.unwrap();
-    assert!(matches!(first, Err(Failure::Timeout { .. })) && matches!(second, Err(Failure::Timeout { .. })));
+    assert!(
+        matches!(first, Err(Failure::Timeout { .. }))
+            && matches!(second, Err(Failure::Timeout { .. }))
+    );
     assert!(fuel > 0 && started.elapsed() < Duration::from_millis(550));
 }
 

@@ -103,7 +103,11 @@ fn hostile_sources_are_refused_or_compiled() {
     let check = |source: String| {
         let started = Instant::now();
         let _ = Program::compile("s", &source);
-        assert!(started.elapsed() < Duration::from_secs(5), "{}", source.get(..60).unwrap_or(&source));
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "{}",
+            source.get(..60).unwrap_or(&source)
+        );
     };
     check(format!("function f() {{ return {}1{}; }}", "(".repeat(100_000), ")".repeat(100_000)));
     check(format!("function f() {{ {} }}", "{".repeat(100_000)));

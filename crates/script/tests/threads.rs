@@ -14,15 +14,14 @@ use std::time::{Duration, Instant};
 use common::{Desk, Shelf, call, eventually, execute, pool, procedure, short_limits, wait};
 use item::Value;
 use script::{
-    Failure, Host, HostError, Limits, Operation, Pool, PoolOptions, Reply, Revoked, Running, Session,
-    Stop,
+    Failure, Host, HostError, Limits, Operation, Pool, PoolOptions, Reply, Revoked, Running,
+    Session, Stop,
 };
 
 const LOOP: &str = "function () { __.readDocuments(__.getSelfLink(), function () { for (;;); }); }";
 
 /// Searches for several seconds in one call of a built-in function.
-const SEARCH: &str =
-    "function () { 'a'.repeat(4e6).indexOf('a'.repeat(800) + 'b'); }";
+const SEARCH: &str = "function () { 'a'.repeat(4e6).indexOf('a'.repeat(800) + 'b'); }";
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -103,7 +102,8 @@ fn work_that_is_cancelled_before_it_begins_never_does() {
 fn a_detached_script_goes_on() {
     let pool = pool(Limits::default());
     let shelf = Shelf::default();
-    let (running, answer) = submit(&pool, shelf.open(), "function () { for (var i = 0; i < 1e5; i++); }");
+    let (running, answer) =
+        submit(&pool, shelf.open(), "function () { for (var i = 0; i < 1e5; i++); }");
     running.detach();
     assert_eq!(answer.recv_timeout(PATIENCE).unwrap(), Ok(Ok(())));
 }
@@ -206,7 +206,8 @@ fn nobody_interferes_once_the_host_is_taken() {
     let (taken, is_taken) = mpsc::channel();
     let (go, may_go) = mpsc::channel();
     let (sender, answer) = mpsc::channel();
-    let call = call("function () { __.createDocument(__.getSelfLink(), { id: 'a' }); }", procedure(&[]));
+    let call =
+        call("function () { __.createDocument(__.getSelfLink(), { id: 'a' }); }", procedure(&[]));
     let work = move |session: &mut Session<'_, Desk>| {
         session.execute(call).unwrap();
         let host = session.take_host().unwrap();
@@ -263,10 +264,15 @@ fn panics_are_answered() {
     assert_eq!(panicked, Err(Stop::Fault("the host panicked".to_owned())));
     assert_eq!(shelf.hosts_alive(), 1);
     let (sender, answered) = mpsc::channel();
-    pool.submit((), None, |_| (), move |_| {
-        sender.send(()).unwrap();
-        panic!("the answer panicked");
-    })
+    pool.submit(
+        (),
+        None,
+        |_| (),
+        move |_| {
+            sender.send(()).unwrap();
+            panic!("the answer panicked");
+        },
+    )
     .detach();
     answered.recv_timeout(PATIENCE).unwrap();
     for _ in 0..4 {
@@ -296,7 +302,11 @@ fn every_answer_is_given_once() {
     let pool = Arc::new(Pool::new(PoolOptions { threads: 3, limits: Limits::default() }));
     let shelf = Shelf::default();
     let answers = Arc::new(AtomicUsize::new(0));
-    let sources = ["function () {}", "function () { throw 1; }", "function () { for (var i = 0; i < 1e4; i++); }"];
+    let sources = [
+        "function () {}",
+        "function () { throw 1; }",
+        "function () { for (var i = 0; i < 1e4; i++); }",
+    ];
     let calls: Vec<_> = sources.iter().map(|source| call(source, procedure(&[]))).collect();
     std::thread::scope(|scope| {
         for caller in 0..4 {

@@ -132,10 +132,12 @@ pub struct ServeFlags {
     /// Memory for caches [default: 256MiB]
     #[arg(long, env = "COSMOLABE_CACHE_SIZE", value_name = "SIZE")]
     pub cache_size: Option<Size>,
-    /// Answer 429 when provisioned throughput is spent; this version only knows false
+    /// Answer 429 when the provisioned throughput of a physical partition is spent
+    /// [default: false]
     #[arg(long, env = "COSMOLABE_ENFORCE_THROUGHPUT", value_name = "BOOL")]
     pub enforce_throughput: Option<bool>,
-    /// Price list of request units; this version only knows 2019
+    /// Price list of request units: that of 2019, where counted rows are loaded and ordered queries
+    /// ask every partition, or one that counts from the index and stops early [default: 2019]
     #[arg(long, env = "COSMOLABE_RU_PROFILE", value_name = "PROFILE")]
     pub ru_profile: Option<RuProfile>,
     /// Load an NDJSON file <database>/<container>.ndjson, or a directory of such, on first start
@@ -256,6 +258,9 @@ pub struct QueryFlags {
     /// Print also how the query is run, and all that is counted while it runs
     #[arg(long)]
     pub explain: bool,
+    /// Print also what the charge is made of
+    #[arg(long)]
+    pub receipt: bool,
     /// Ask the server at this address instead of opening the data
     #[arg(long, env = "COSMOLABE_ENDPOINT", value_name = "URL")]
     pub endpoint: Option<String>,

@@ -9,6 +9,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use engine::Profile;
 use gateway::{Key, Keys, Tls};
 use store::Durability;
 
@@ -78,6 +79,10 @@ pub struct ServeConfig {
     pub cache_bytes: u64,
     /// What to load on first start.
     pub load: Option<PathBuf>,
+    /// The price list.
+    pub profile: Profile,
+    /// Whether requests beyond the provisioned throughput are refused.
+    pub enforces_throughput: bool,
 }
 
 impl ServeConfig {
@@ -112,6 +117,11 @@ impl ServeConfig {
             },
             cache_bytes: flags.cache_size.map_or(CACHE_BYTES, |Size(bytes)| bytes),
             load: flags.load,
+            profile: match flags.ru_profile {
+                Some(RuProfile::Modern) => Profile::Modern,
+                Some(RuProfile::Of2019) | None => Profile::Of2019,
+            },
+            enforces_throughput: flags.enforce_throughput.unwrap_or(false),
         })
     }
 }
@@ -122,18 +132,6 @@ fn refuse_unsupported(flags: &ServeFlags) -> Result<()> {
         return refuse(
             "--store: this version keeps data in a directory (--data-dir) or in memory \
              (--in-memory); stores elsewhere are not supported yet.",
-        );
-    }
-    if flags.enforce_throughput == Some(true) {
-        return refuse(
-            "--enforce-throughput true: this version measures request units but does not limit \
-             them yet. Leave the flag out, or set it to false.",
-        );
-    }
-    if flags.ru_profile == Some(RuProfile::Modern) {
-        return refuse(
-            "--ru-profile modern: this version charges by the price list of 2019 only. Leave the \
-             flag out, or set it to 2019.",
         );
     }
     Ok(())
@@ -259,10 +257,15 @@ mod tests {
     fn what_does_not_exist_yet_is_refused() {
         let store = flags(|f| f.store = Some("postgres://localhost".into()));
         assert!(sentence(store).starts_with("--store"));
-        assert!(!sentence(flags(|f| f.enforce_throughput = Some(true))).is_empty());
-        assert!(sentence(flags(|f| f.enforce_throughput = Some(false))).is_empty());
-        assert!(!sentence(flags(|f| f.ru_profile = Some(RuProfile::Modern))).is_empty());
-        assert!(sentence(flags(|f| f.ru_profile = Some(RuProfile::Of2019))).is_empty());
+    }
+
+    #[test]
+    fn prices_and_limits() {
+        let config = |change: fn(&mut ServeFlags)| ServeConfig::of(flags(change)).unwrap();
+        let usual = config(|_| ());
+        assert_eq!((usual.profile, usual.enforces_throughput), (Profile::Of2019, false));
+        assert_eq!(config(|f| f.ru_profile = Some(RuProfile::Modern)).profile, Profile::Modern);
+        assert!(config(|f| f.enforce_throughput = Some(true)).enforces_throughput);
     }
 
     #[test]

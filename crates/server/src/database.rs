@@ -10,7 +10,7 @@ use store::{Durability, Store};
 use store_fjall::FjallStore;
 use store_memory::MemoryStore;
 
-use crate::config::Place;
+use crate::config::{Place, ServeConfig};
 
 /// Files of a data directory that we look at from outside; `store_fjall` owns them.
 const LOCK: &str = "LOCK";
@@ -32,14 +32,21 @@ impl Database {
     ///
     /// Half of the cache holds items as they are served, the other half the blocks they and the
     /// index are read from: which of the two is short depends on the load.
-    pub fn open(place: &Place, durability: Durability, cache_bytes: u64) -> Result<Database> {
-        Database::with(place, durability, cache_bytes, true)
+    pub fn open(config: &ServeConfig) -> Result<Database> {
+        let options = Options {
+            profile: config.profile,
+            enforces_throughput: config.enforces_throughput,
+            ..Options::new(config.cache_bytes / 2)
+        };
+        Database::with(&config.place, config.durability, config.cache_bytes / 2, options)
     }
 
     /// Opens a database for a command; one that does not exist is made. No background work runs.
     pub fn for_command(directory: &Path) -> Result<Database> {
         let place = Place::Directory(directory.to_owned());
-        Database::with(&place, Durability::Sync, COMMAND_CACHE_BYTES, false)
+        let cache_bytes = COMMAND_CACHE_BYTES / 2;
+        let options = Options { is_background: false, ..Options::new(cache_bytes) };
+        Database::with(&place, Durability::Sync, cache_bytes, options)
     }
 
     /// Opens a database for a command; it must exist.
@@ -52,16 +59,15 @@ impl Database {
         place: &Place,
         durability: Durability,
         cache_bytes: u64,
-        is_background: bool,
+        options: Options,
     ) -> Result<Database> {
         let (store, closable): (Arc<dyn Store>, _) = match place {
             Place::Memory => (Arc::new(MemoryStore::new()), None),
             Place::Directory(path) => {
-                let store = Arc::new(open_store(path, durability, cache_bytes / 2)?);
+                let store = Arc::new(open_store(path, durability, cache_bytes)?);
                 (store.clone(), Some(store))
             }
         };
-        let options = Options { is_background, ..Options::new(cache_bytes / 2) };
         let engine = Engine::open(store, options).with_context(|| format!("data in {place}"))?;
         Ok(Database { engine: Arc::new(engine), store: closable })
     }

@@ -18,6 +18,7 @@ mod maintain;
 mod mistake;
 mod progress;
 mod query;
+mod receipt;
 mod requests;
 mod serve;
 mod transfer;

@@ -14,11 +14,12 @@ use engine::ops::{PageRequest, QueryText, Scope};
 use engine::{Container, Engine, Error};
 use model::RequestCharge;
 use model::partition_key::PartitionKey;
+use serde_json::Value;
 
 use crate::cli::{Param, QueryFlags};
 use crate::config::{Usage, key_lines};
 use crate::database::{Database, is_in_use};
-use crate::mistake;
+use crate::{mistake, receipt};
 
 /// `cosmolabe query`.
 pub fn query(flags: &QueryFlags) -> Result<()> {
@@ -51,6 +52,8 @@ struct Page {
     continuation: Option<String>,
     charge: RequestCharge,
     meter: MeterReading,
+    /// As JSON, if it was asked for.
+    receipt: Option<Value>,
 }
 
 /// What all pages came to.
@@ -59,21 +62,15 @@ struct Total {
     rows: u64,
     charge: RequestCharge,
     meter: MeterReading,
+    receipts: Vec<Value>,
 }
 
 impl Total {
     fn add(&mut self, page: &Page) {
         self.rows += page.rows.len() as u64;
         self.charge += page.charge;
-        let (sum, new) = (&mut self.meter, &page.meter);
-        sum.terms_read += new.terms_read;
-        sum.items_read += new.items_read;
-        sum.items_scanned += new.items_scanned;
-        sum.bytes_read += new.bytes_read;
-        sum.bytes_scanned += new.bytes_scanned;
-        sum.items_returned += new.items_returned;
-        // All pages are about the same partitions.
-        sum.partitions_visited = sum.partitions_visited.max(new.partitions_visited);
+        self.meter += page.meter;
+        self.receipts.extend(page.receipt.clone());
     }
 
     /// `2 rows, 3.1 RU, 2 items loaded`
@@ -164,18 +161,27 @@ fn run_here(engine: &Engine, flags: &QueryFlags, key: Option<PartitionKey>) -> R
         explain(engine, &container, &scope, &query)?;
     }
     let total = print_pages(|continuation| {
-        let ctx = engine.ctx(Deadline::never());
+        let ctx = engine.ctx(Deadline::never()).with_receipt(flags.receipt);
         let request = PageRequest { continuation, is_scan_enabled: true, ..PageRequest::default() };
         let page = engine.query_items(&ctx, &container, &scope, &query, &request);
         let page = page.map_err(|error| described(&query.text, error))?;
         let (rows, continuation) = (page.rows, page.continuation);
-        Ok(Page { rows, continuation, charge: page.charge, meter: page.meter })
+        let receipt = page.receipt.map(|receipt| serde_json::from_str(&receipt.to_json()));
+        let receipt = receipt.transpose()?;
+        Ok(Page { rows, continuation, charge: page.charge, meter: page.meter, receipt })
     })?;
     if flags.explain {
         eprintln!("{}", total.meter_line());
     }
+    print_receipt(&total);
     eprintln!("{}", total.full_summary());
     Ok(())
+}
+
+fn print_receipt(total: &Total) {
+    if !total.receipts.is_empty() {
+        eprint!("{}", receipt::table(&total.receipts));
+    }
 }
 
 fn parameter(param: &Param) -> Result<(String, item::Value)> {
@@ -214,6 +220,7 @@ fn ask_server(flags: &QueryFlags, endpoint: &str, key: Option<&PartitionKey>) ->
     let total = print_pages(|continuation| {
         runtime.block_on(fetch(&client, flags, key, continuation.as_deref()))
     })?;
+    print_receipt(&total);
     eprintln!("{}", total.summary());
     Ok(())
 }
@@ -240,6 +247,9 @@ async fn fetch(
         .query(&flags.text, &parameters, -1)
         .with(headers::POPULATE_QUERY_METRICS, "true")
         .with(headers::ENABLE_SCAN, "true");
+    if flags.receipt {
+        request = request.with(headers::RECEIPT, "true");
+    }
     if let Some(continuation) = continuation {
         request = request.with(headers::CONTINUATION, continuation);
     }
@@ -251,7 +261,10 @@ async fn fetch(
     let loaded = reply.query_metric("retrievedDocumentCount").unwrap_or_default();
     let meter = MeterReading { items_read: loaded as u64, ..MeterReading::default() };
     let charge = charge_of(reply.charge());
-    Ok(Page { rows, continuation: reply.continuation().map(str::to_owned), charge, meter })
+    let receipt = reply.header(headers::RECEIPT).filter(|_| flags.receipt);
+    let receipt = receipt.map(serde_json::from_str).transpose().context("the receipt")?;
+    let continuation = reply.continuation().map(str::to_owned);
+    Ok(Page { rows, continuation, charge, meter, receipt })
 }
 
 fn charge_of(units: f64) -> RequestCharge {
@@ -293,12 +306,13 @@ mod tests {
             continuation: None,
             charge: RequestCharge::ONE,
             meter,
+            receipt: None,
         };
         let mut total = Total::default();
         total.add(&page);
         assert_eq!(total.summary(), "1 row, 1 RU, 2 items loaded");
         total.add(&page);
-        let full = "2 rows, 2 RU, 4 items loaded, 0 terms visited, 3 partitions";
+        let full = "2 rows, 2 RU, 4 items loaded, 0 terms visited, 6 partitions";
         assert_eq!(total.full_summary(), full);
     }
 }

@@ -33,7 +33,7 @@ pub fn serve(config: ServeConfig) -> Result<()> {
     let runtime = runtime()?;
     let entered = runtime.enter();
     let socket = reserve(&config.listen)?;
-    let database = Database::open(&config.place, config.durability, config.cache_bytes)?;
+    let database = Database::open(&config)?;
     let served = run(&runtime, &config, socket, &database);
     drop(entered);
     runtime.shutdown_timeout(THREADS_PATIENCE);

@@ -8,7 +8,7 @@ use store::Write;
 use super::record::{Kind, Stamp};
 use super::{Catalog, Tables, new_etag, put};
 use crate::ops::{Resource, Throughput};
-use crate::{Error, Result};
+use crate::{Container, Error, Result};
 
 /// A change between manual and autoscale throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,17 @@ fn highest_ever(body: &Value) -> u32 {
 }
 
 impl Catalog {
+    /// Whose throughput a container has, its own or its database's, and how much; `None` if
+    /// neither has any.
+    pub fn throughput(&self, container: &Container) -> (Rid, Option<Throughput>) {
+        let tables = self.tables.read();
+        let (own, shared) = (container.rid(), container.database_rid());
+        match (tables.throughput_of(own), tables.throughput_of(shared)) {
+            (None, Some(throughput)) => (shared, Some(throughput)),
+            (throughput, _) => (own, throughput),
+        }
+    }
+
     pub fn list_offers(&self) -> Vec<Resource> {
         self.tables.read().offers.values().cloned().collect()
     }

@@ -63,6 +63,10 @@ impl Core {
 }
 
 impl Udf for Functions {
+    fn fuel(&self) -> u64 {
+        self.runtime.as_ref().map_or(0, script::Functions::fuel)
+    }
+
     fn call(
         &self,
         function: usize,

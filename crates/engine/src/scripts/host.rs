@@ -7,10 +7,10 @@ use script::{HostError, ItemLink, Operation, Page, Reply};
 use storage::txn::{Handle, Txn};
 
 use super::functions::Functions;
+use crate::charge::{Bill, Origin};
 use crate::items::{self, Applied};
 use crate::ops::{
-    EtagCondition, FeedPage, ItemStatus, PageRequest, QueryText, RequestCharge, Scope, WriteItem,
-    WriteKind,
+    EtagCondition, FeedPage, ItemStatus, PageRequest, QueryText, Scope, WriteItem, WriteKind,
 };
 use crate::transaction::Transaction;
 use crate::{Error, Result, charge};
@@ -19,7 +19,8 @@ use crate::{Error, Result, charge};
 pub(crate) struct ScriptHost {
     pub transaction: Transaction,
     pub ctx: Ctx,
-    pub spent: RequestCharge,
+    /// What it has cost so far, operation by operation.
+    pub spent: Bill,
     /// Bytes of the bodies staged so far.
     bytes_staged: usize,
     /// What ended the script, if it was not the script itself.
@@ -28,25 +29,35 @@ pub(crate) struct ScriptHost {
 
 impl ScriptHost {
     pub fn new(transaction: Transaction, ctx: Ctx) -> ScriptHost {
-        ScriptHost { transaction, ctx, spent: RequestCharge::ZERO, bytes_staged: 0, fatal: None }
+        let spent = Bill::new(ctx.wants_receipt());
+        ScriptHost { transaction, ctx, spent, bytes_staged: 0, fatal: None }
     }
 
     /// The script starts now: its queries may take as long as it may.
     pub fn start(&mut self, deadline: Deadline) {
-        self.ctx = self.transaction.core.ctx(deadline);
+        let wants_receipt = self.ctx.wants_receipt();
+        self.ctx = self.transaction.core.ctx(deadline).with_receipt(wants_receipt);
+    }
+
+    /// Has the throughput of the partition pay for what was spent.
+    pub fn pay(&self) {
+        let (transaction, charge) = (&self.transaction, self.spent.charge());
+        let key = transaction.logical_key();
+        let (core, container) = (&transaction.core, transaction.container());
+        core.spend(&self.ctx, container, key.partition, Some(key), charge);
     }
 
     /// Stages one write and shows the version it made.
-    pub fn write(&mut self, write: WriteItem) -> Result<(Applied, Option<Item>)> {
+    pub fn write(&mut self, origin: Origin, write: WriteItem) -> Result<(Applied, Option<Item>)> {
         self.check_room(&write)?;
-        let ctx = &self.ctx;
+        let (ctx, label) = (&self.ctx, label_of(&self.ctx, &write.kind));
         let (applied, shown) = self.transaction.step(|txn, shape| {
-            let applied = items::apply(ctx, txn, shape, write)?;
+            let applied = items::apply_as(ctx, origin, txn, shape, write)?;
             let is_gone = applied.status == ItemStatus::Deleted;
             let shown = (!is_gone).then(|| txn.shown(applied.handle));
             Ok((applied, shown))
         })?;
-        self.spent += applied.charge;
+        self.spent.add_operation(|| label, applied.bill.clone());
         Ok((applied, shown))
     }
 
@@ -84,6 +95,10 @@ impl ScriptHost {
     }
 
     fn read(&mut self, link: &ItemLink, if_none_match: Option<&str>) -> Result<Reply> {
+        let label = |link: &ItemLink| match link {
+            ItemLink::Id(id) => format!("read {id}"),
+            ItemLink::Rid(rid) => format!("read {rid}"),
+        };
         let found = self.transaction.step(|txn, _| {
             let handle = find(txn, link)?;
             Ok(txn.shown(handle))
@@ -91,16 +106,16 @@ impl ScriptHost {
         let item = match found {
             Ok(item) => item,
             Err(error) => {
-                self.spent += charge::of_failure(&error);
+                self.spent.add_operation(|| label(link), charge::refused(&self.ctx, &error));
                 return Err(error);
             }
         };
         let condition = if_none_match.map(EtagCondition::parse).unwrap_or_default();
         if matches!(&condition, EtagCondition::Is(etag) if etag == item.etag()) {
-            self.spent += charge::MISS;
+            self.spent.add_operation(|| label(link), charge::nothing_read(&self.ctx));
             return Ok(Reply::NotModified);
         }
-        self.spent += charge::point_read(item.text_len());
+        self.spent.add_operation(|| label(link), charge::read(&self.ctx, item.text_len()));
         Ok(Reply::Item(item))
     }
 
@@ -129,10 +144,11 @@ impl ScriptHost {
             if_none_match: EtagCondition::None,
             is_indexed: is_indexed.unwrap_or(true),
         };
-        let (applied, shown) = match self.write(write) {
+        let label = label_of(&self.ctx, &write.kind);
+        let (applied, shown) = match self.write(Origin::Script, write) {
             Ok(done) => done,
             Err(error) => {
-                self.spent += charge::of_failure(&error);
+                self.spent.add_operation(|| label, charge::refused(&self.ctx, &error));
                 return Err(error);
             }
         };
@@ -153,7 +169,7 @@ impl ScriptHost {
             is_scan_enabled,
             ..PageRequest::default()
         };
-        Ok((self.ctx.fork(), scope, request))
+        Ok((self.ctx.part(), scope, request))
     }
 
     fn query(&mut self, query: &QueryText, page: Page, is_scan_enabled: bool) -> Result<Reply> {
@@ -163,11 +179,11 @@ impl ScriptHost {
         let bound = core.bind(&container, query)?;
         let functions = Functions::within(&core, &container, &bound, ctx.deadline())?;
         let found = core.query_page(&ctx, &container, &scope, bound, &request, &functions)?;
-        Ok(self.found(found))
+        Ok(self.found("query", found))
     }
 
-    fn found(&mut self, page: FeedPage) -> Reply {
-        self.spent += page.charge;
+    fn found(&mut self, label: &str, page: FeedPage) -> Reply {
+        self.spent.add_operation(|| label.to_owned(), Bill::from((page.charge, page.receipt)));
         Reply::Page { rows: page.rows, continuation: page.continuation }
     }
 
@@ -179,7 +195,7 @@ impl ScriptHost {
                 let (core, container) =
                     (self.transaction.core.clone(), self.transaction.container().clone());
                 let found = core.read_feed(&ctx, &container, &scope, &request)?;
-                Ok(self.found(found))
+                Ok(self.found("read feed", found))
             }
             Operation::Query { text, parameters, page, is_scan_enabled } => {
                 self.query(&QueryText { text, parameters }, page, is_scan_enabled)
@@ -232,6 +248,24 @@ impl script::Host for ScriptHost {
         let query = QueryText { text: format!("SELECT VALUE {expression}"), parameters };
         let value = self.transaction.core.evaluate(&self.ctx, &query);
         value.map_err(|error| self.told(error))
+    }
+}
+
+/// What a receipt calls a write; nothing if none is wanted.
+fn label_of(ctx: &Ctx, kind: &WriteKind) -> String {
+    if !ctx.wants_receipt() {
+        return String::new();
+    }
+    let of_draft = |draft: &Draft| {
+        let id = draft.root().get("id").and_then(|node| node.as_str().map(|id| id.into_owned()));
+        id.unwrap_or_default()
+    };
+    match kind {
+        WriteKind::Create(draft) => format!("create {}", of_draft(draft)),
+        WriteKind::Upsert(draft) => format!("upsert {}", of_draft(draft)),
+        WriteKind::Replace(id, _) => format!("replace {}", id.as_str()),
+        WriteKind::Patch(id, _) => format!("patch {}", id.as_str()),
+        WriteKind::Delete(id) => format!("delete {}", id.as_str()),
     }
 }
 

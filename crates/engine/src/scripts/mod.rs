@@ -29,10 +29,11 @@ use storage::txn::Committed;
 use store::Commit;
 use tokio::sync::oneshot;
 
+use crate::charge::{self, Bill, Origin};
 use crate::items::{self, Applied};
 use crate::lock::PartitionGuard;
 use crate::ops::{
-    Execution, FeedPage, PageRequest, QueryText, RequestCharge, ResourceKind, Scope, ScriptAnswer,
+    Execution, FeedPage, PageRequest, QueryText, ResourceKind, Scope, ScriptAnswer,
     TriggeredAnswer, Triggers, WriteItem, WriteKind,
 };
 use crate::query::calls_functions;
@@ -131,6 +132,9 @@ impl Engine {
         execution: Execution,
     ) -> Scripted<ScriptAnswer> {
         let container = guard.container.clone();
+        if let Err(error) = self.core.admit(ctx, &container, &[guard.key.partition]) {
+            return Scripted::ready(Err(error));
+        }
         let prepared = self.core.procedure(&container, &execution.procedure);
         let prepared = match prepared {
             Ok(prepared) => prepared,
@@ -150,12 +154,9 @@ impl Engine {
             let outcome = run_script(session, call)?;
             let log = execution.is_logging.then_some(outcome.log);
             let body = outcome.body;
-            finish(session, move |spent, partition, lsn, _| ScriptAnswer {
-                body,
-                log,
-                charge: spent,
-                partition,
-                lsn,
+            finish(session, move |spent, partition, lsn, _| {
+                let (charge, receipt) = spent.finish();
+                ScriptAnswer { body, log, charge, receipt, partition, lsn }
             })
         })
     }
@@ -170,6 +171,9 @@ impl Engine {
     ) -> Scripted<TriggeredAnswer> {
         let container = guard.container.clone();
         let core = &self.core;
+        if let Err(error) = core.admit(ctx, &container, &[guard.key.partition]) {
+            return Scripted::ready(Err(error));
+        }
         let pre =
             triggers.pre.as_deref().map(|name| core.trigger(&container, name, TriggerType::Pre));
         let post =
@@ -207,10 +211,11 @@ impl Engine {
             Err(error) => return Scripted::ready(Err(error)),
         };
         let (container, deadline) = (container.clone(), ctx.deadline());
+        let wants_receipt = ctx.wants_receipt();
         self.core.scripts.submit(&self.core, ctx, ((), Vec::new()), move |session| {
             let functions = session.functions(&programs);
             let functions = Functions::new(functions.map_err(|failure| failed(failure, None))?);
-            let ctx = core.ctx(deadline);
+            let ctx = core.ctx(deadline).with_receipt(wants_receipt);
             let page = core.query_page(&ctx, &container, &scope, bound, &page, &functions)?;
             Ok(Pending::ready(Ok(page)))
         })
@@ -285,14 +290,14 @@ impl Triggered {
             }
         }
         let request = self.post.as_ref().and_then(|_| body_of(&write.kind));
-        let (applied, response) = with_host(session, |host| host.write(write))??;
+        let (applied, response) = with_host(session, |host| host.write(Origin::Client, write))??;
         let mut body = None;
         if let Some(trigger) = &self.post {
             let role = Role::PostTrigger { operation, request, response };
             body = run_script(session, self.call(trigger, role))?.body;
         }
         finish(session, move |spent, partition, lsn, committed| TriggeredAnswer {
-            answer: items::answer(Applied { charge: spent, ..applied }, committed, partition, lsn),
+            answer: items::answer(Applied { bill: spent, ..applied }, committed, partition, lsn),
             body,
         })
     }
@@ -397,24 +402,31 @@ fn start(session: &mut Session<'_, ScriptHost>, deadline: Deadline) -> Result<()
 
 /// Runs one script of a transaction.
 fn run_script(session: &mut Session<'_, ScriptHost>, call: Call) -> Result<script::Outcome> {
-    with_host(session, |host| host.spent += crate::charge::SCRIPT)?;
+    with_host(session, |host| charge::start_script(&mut host.spent))?;
     let failure = match session.execute(call) {
         Ok(outcome) => {
-            with_host(session, |host| host.spent += crate::charge::fuel(outcome.fuel))?;
+            with_host(session, |host| charge::add_fuel(&mut host.spent, outcome.fuel))?;
             return Ok(outcome);
         }
         Err(failure) => failure,
     };
-    let (spent, fatal) = with_host(session, |host| (host.spent, host.fatal.take()))?;
-    Err(failed(failure, Some((spent, fatal))))
+    let told = with_host(session, |host| {
+        if let Failure::Exception { fuel, .. } = &failure {
+            charge::add_fuel(&mut host.spent, *fuel);
+        }
+        host.pay();
+        (std::mem::take(&mut host.spent), host.fatal.take())
+    })?;
+    Err(failed(failure, Some(told)))
 }
 
 /// Commits the transaction; the answer waits until everything it depends on is durable.
 fn finish<T>(
     session: &mut Session<'_, ScriptHost>,
-    answer: impl FnOnce(RequestCharge, u32, u64, &[Option<item::Item>]) -> T,
+    answer: impl FnOnce(Bill, u32, u64, &[Option<item::Item>]) -> T,
 ) -> Result<Pending<T>> {
     let host = session.take_host().map_err(|_| Error::Timeout)?;
+    host.pay();
     let ScriptHost { transaction, spent, .. } = host;
     let (core, partition) = (transaction.core.clone(), transaction.partition());
     let (container, depends) = (transaction.container().clone(), transaction.depends_on_pending);
@@ -433,16 +445,13 @@ fn finish<T>(
 }
 
 /// Why a script did not come to its end, as its client is told.
-fn failed(failure: Failure, host: Option<(RequestCharge, Option<Error>)>) -> Error {
-    let (spent, fatal) = host.unwrap_or((RequestCharge::ZERO, None));
+fn failed(failure: Failure, host: Option<(Bill, Option<Error>)>) -> Error {
+    let (spent, fatal) = host.unwrap_or_default();
     match failure {
-        Failure::Exception { number, message, stack, log, fuel } => {
-            Error::Script(Box::new(ScriptError {
-                number,
-                message: exception_text(&message, &stack),
-                log,
-                charge: spent + crate::charge::fuel(fuel),
-            }))
+        Failure::Exception { number, message, stack, log, .. } => {
+            let message = exception_text(&message, &stack);
+            let (charge, receipt) = spent.finish();
+            Error::Script(Box::new(ScriptError { number, message, log, charge, receipt }))
         }
         Failure::Timeout { .. } | Failure::Revoked => Error::Timeout,
         Failure::Fatal => fatal.unwrap_or(Error::Timeout),

@@ -108,6 +108,7 @@ mod tests {
             rows: vec![Bytes::from_static(b"{}")],
             continuation: None,
             charge: RequestCharge::ONE,
+            receipt: None,
             session: SessionToken::default(),
             partition: 0,
             lsn: 1,

@@ -88,6 +88,7 @@ pub async fn changes(call: &Call<'_>) -> Result<Reply> {
         }
     };
     Ok(reply
+        .with_receipt(page.receipt)
         .in_container(&container)
         .at(page.partition, page.lsn)
         .with_etag(&page.etag)

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use engine::ops::{BatchOperation, ItemAnswer, TriggeredAnswer, Triggers, WriteItem, WriteKind};
-use engine::{Container, Pending, Scripted};
+use engine::{Bill, Container, Pending, Scripted, Work};
 use hyper::StatusCode;
 use model::partition_key::PartitionKey;
 use model::{ItemId, RequestCharge};
@@ -144,6 +144,7 @@ pub async fn batch(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let pending = call.engine().batch(&call.ctx(), guard, operations);
     let answer = pending.await.map_err(|error| Failure::at(error, &container, partition))?;
     let reply = shape.reply(&container, &answer.results, answer.charge);
+    let reply = reply.with_receipt(answer.receipt);
     Ok(reply.at(answer.partition, answer.lsn))
 }
 
@@ -181,10 +182,10 @@ pub async fn bulk(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
         running.push(start_bulk(call, &container, operation).await);
     }
     settle(&mut running, &mut outcomes).await;
-    let charge = outcomes.iter().flatten().map(charge_of).sum();
+    let (charge, receipt) = bill_of(call, &outcomes).finish();
     let partition = outcomes.iter().flatten().flatten().map(|answer| answer.partition).next();
     let partition = partition.unwrap_or_default();
-    let reply = shape.reply(&container, &outcomes, charge);
+    let reply = shape.reply(&container, &outcomes, charge).with_receipt(receipt);
     Ok(reply.at(partition, container.session(partition)))
 }
 
@@ -248,11 +249,21 @@ fn check_range(call: &Call<'_>, container: &Arc<Container>) -> Result<()> {
     }
 }
 
-fn charge_of(result: &engine::Result<ItemAnswer>) -> RequestCharge {
-    match result {
-        Ok(answer) => answer.charge,
-        Err(error) => engine::charge::of_failure(error),
+/// What the operations of a bulk request come to.
+fn bill_of(call: &Call<'_>, outcomes: &[Outcome]) -> Bill {
+    let mut bill = Bill::new(call.wants_receipt());
+    for (at, outcome) in outcomes.iter().enumerate() {
+        let one = match outcome {
+            Some(Ok(answer)) => Bill::from((answer.charge, answer.receipt.clone())),
+            Some(Err(error)) => {
+                let refusal = engine::charge::of_failure(error);
+                Bill::of(call.wants_receipt(), Work::Refused, 1, refusal)
+            }
+            None => continue,
+        };
+        bill.add_operation(|| format!("operation {}", at + 1), one);
     }
+    bill
 }
 
 /// What of each operation the encoder has to know.

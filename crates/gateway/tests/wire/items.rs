@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::client::Reply;
 use crate::server::{Server, container};
 
 const ITEMS: &str = "/dbs/d/colls/c/docs";
@@ -104,14 +105,11 @@ async fn refused_options() {
         ("x-ms-documentdb-post-trigger-include", "t"),
         ("x-ms-indexing-directive", "Perhaps"),
         ("x-ms-session-token", "junk"),
-        ("x-cosmolabe-receipt", "true"),
         ("x-ms-documentdb-partitionkey", "nonsense"),
     ] {
         let request = client.request("POST", ITEMS).header(name, value).json(&item);
         assert_eq!(request.send().await.status, 400, "{name}: {value}");
     }
-    let request = client.request("GET", ITEM).key("1").header("x-cosmolabe-receipt", "true");
-    assert!(request.send().await.expect(400).message().contains("not available yet"));
     for level in ["Session", "Eventual", "ConsistentPrefix"] {
         let request = client.request("GET", ITEM).key("1").header("x-ms-consistency-level", level);
         request.send().await.expect(404);
@@ -261,4 +259,71 @@ async fn concurrent_writers_of_one_key_all_succeed() {
     }
     let read = client.request("GET", ITEM).key("1").send().await.expect(200);
     assert_eq!(read.json()["n"], 20);
+}
+
+/// The receipt of a response, whose lines add up to its charge.
+fn receipt_of(reply: &Reply) -> serde_json::Value {
+    let receipt: serde_json::Value =
+        serde_json::from_str(reply.need("x-cosmolabe-receipt")).unwrap();
+    let lines = receipt["lines"].as_array().unwrap();
+    let sum: u64 = lines.iter().map(|line| line["units"].as_u64().unwrap()).sum();
+    assert_eq!(receipt["units"], sum, "{receipt}");
+    let charge: f64 = reply.need("x-ms-request-charge").parse().unwrap();
+    assert_eq!(receipt["ru"], charge, "{receipt}");
+    receipt
+}
+
+#[tokio::test]
+async fn every_response_has_a_receipt_if_asked() {
+    let (_server, client) = Server::with_container().await;
+    let item = json!({"id": "a", "pk": 1});
+    let ask = |method: &'static str, path: &'static str| {
+        client.request(method, path).header("x-cosmolabe-receipt", "true")
+    };
+    let created = ask("POST", ITEMS).json(&item).send().await.expect(201);
+    let lines = receipt_of(&created)["lines"].clone();
+    assert_eq!(lines[0]["count"], 26, "{lines}");
+    assert_eq!((&lines[1]["what"], &lines[1]["count"]), (&json!("index terms changed"), &json!(5)));
+
+    let read = ask("GET", ITEM).key("1").send().await.expect(200);
+    let expect = r#"{"ru":1.0,"units":2100000,"lines":[{"what":"item of "#;
+    assert!(read.need("x-cosmolabe-receipt").starts_with(expect), "{read:?}");
+    let conflict = ask("POST", ITEMS).json(&item).send().await.expect(409);
+    assert_eq!(receipt_of(&conflict)["lines"][0]["what"], "refused request");
+    let container = ask("GET", "/dbs/d/colls/c").send().await.expect(200);
+    assert_eq!(receipt_of(&container)["lines"][0]["what"], "metadata request");
+    receipt_of(&ask("GET", ITEMS).send().await.expect(200));
+    let query = client.query(ITEMS, "SELECT * FROM c").header("x-cosmolabe-receipt", "True");
+    let query = query.header("x-ms-documentdb-query-enablecrosspartition", "true");
+    let query = receipt_of(&query.send().await.expect(200));
+    assert_eq!(query["lines"][0]["what"], "physical partitions sought");
+    receipt_of(&ask("GET", "/dbs/d/colls/nothing").send().await.expect(404));
+
+    let silent = client.request("GET", ITEM).key("1").header("x-cosmolabe-receipt", "false");
+    assert!(silent.send().await.expect(200).header("x-cosmolabe-receipt").is_none());
+}
+
+#[tokio::test]
+async fn the_receipt_of_a_long_batch_fits_a_header() {
+    let (_server, client) = Server::with_container().await;
+    let operations = |count: usize| -> serde_json::Value {
+        let one =
+            |n| json!({"operationType": "Create", "resourceBody": {"id": format!("{n}"), "pk": 1}});
+        (0..count).map(one).collect()
+    };
+    let send = |count| {
+        client
+            .request("POST", ITEMS)
+            .key("1")
+            .header("x-ms-cosmos-is-batch-request", "true")
+            .header("x-ms-cosmos-batch-atomic", "true")
+            .header("x-cosmolabe-receipt", "true")
+            .json(&operations(count))
+    };
+    let long = send(100).send().await.expect(200);
+    assert!(long.need("x-cosmolabe-receipt").len() < 1024);
+    assert_eq!(receipt_of(&long)["lines"][0]["count"], 2600);
+    let short = receipt_of(&send(2).send().await.expect(207));
+    assert_eq!(short["lines"][0]["what"], "operation 1");
+    assert_eq!(short["lines"][0]["lines"][0]["what"], "refused request");
 }

@@ -11,6 +11,7 @@ mod queries;
 mod resources;
 mod scripts;
 mod server;
+mod throughput;
 mod tokens;
 mod transport;
 mod traps;

@@ -37,12 +37,17 @@ impl Server {
 
     /// Starts one with changed settings.
     pub async fn with(change: impl FnOnce(&mut Config)) -> Server {
+        Server::on(Options::new(1 << 20), change).await
+    }
+
+    /// Starts one on an engine with options.
+    pub async fn on(options: Options, change: impl FnOnce(&mut Config)) -> Server {
         let mut keys = Keys::single(Key::parse(KEY).unwrap());
         keys.primary_read_only = Some(Key::parse(READ_KEY).unwrap());
         let mut config = Config::new(keys);
         config.limits.shutdown_timeout = Duration::from_millis(500);
         change(&mut config);
-        let engine = Engine::open(Arc::new(MemoryStore::new()), Options::new(1 << 20)).unwrap();
+        let engine = Engine::open(Arc::new(MemoryStore::new()), options).unwrap();
         let engine = Arc::new(engine);
         let gateway = Gateway::new(engine.clone(), config);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use item::{Item, Node};
 
-use super::walk::{Candidate, Mark, Reader};
+use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Position, Segment, Span};
 
@@ -26,7 +26,7 @@ pub(super) struct EntryWalk<'a> {
     partition: usize,
     span: usize,
     after: Option<Position>,
-    buffer: VecDeque<(Position, Item)>,
+    buffer: VecDeque<Found>,
     is_last: bool,
 }
 
@@ -57,9 +57,11 @@ impl<'a> EntryWalk<'a> {
                 }
                 continue;
             };
-            if !self.belongs_here(&position, &item) {
+            self.reader.visited(self.partition, &self.spans[self.span], 1);
+            let Some(item) = item.filter(|item| self.belongs_here(&position, item)) else {
                 continue;
-            }
+            };
+            self.reader.loaded(self.partition, &item);
             let (partition, range) = (self.partition, self.span as u32);
             let direction = Direction::Ascending;
             let mark = Mark::Terms { partition, range, position, direction };
@@ -169,7 +171,7 @@ impl<'a> EntryWalk<'a> {
 
 impl Span {
     /// Whether an item has a value in the span. Others than paths are never one of several.
-    fn has(&self, root: Node<'_>) -> bool {
+    pub(super) fn has(&self, root: Node<'_>) -> bool {
         match self {
             Span::Path { path, bounds } => {
                 path.values(root).iter().any(|node| bounds.contains(&node.to_value()))
@@ -196,6 +198,7 @@ pub(super) fn count_common(
         count += 1;
         from = ordinal + 1;
     }
+    reader.ctx.meter().at(partition).terms_read(count);
     Ok(Some(count))
 }
 

@@ -62,6 +62,7 @@ impl<'a> KeyWalk<'a> {
         if source.may_lack(self.partition, path)? {
             let ascending = Direction::Ascending;
             let batch = source.lacking(ctx, self.partition, path, ascending, None, 1)?;
+            batch.rows.iter().for_each(|item| self.reader.loaded(self.partition, item));
             self.buffer.extend(batch.rows);
         }
         Ok(())
@@ -73,6 +74,7 @@ impl<'a> KeyWalk<'a> {
         let after = self.after.as_ref();
         let batch = source.entries(ctx, partition, self.span, ascending, after, ENTRIES)?;
         self.is_last = batch.is_last || batch.rows.is_empty();
+        self.reader.visited(partition, self.span, batch.rows.len() as u64);
         let mut fresh = Vec::new();
         let last = batch.rows.last().cloned();
         let mut alike = 0;
@@ -88,8 +90,10 @@ impl<'a> KeyWalk<'a> {
             Some(last) if alike >= LEAP => Some(Position { ordinal: u64::MAX, ..last }),
             other => other,
         };
-        let items = self.reader.items_of(partition, fresh)?;
-        self.buffer.extend(items.map(|(_, item)| item));
+        for (_, item) in self.reader.items_of(partition, fresh)? {
+            item.iter().for_each(|item| self.reader.loaded(partition, item));
+            self.buffer.extend(item);
+        }
         Ok(())
     }
 }

@@ -110,8 +110,8 @@ struct Progress {
 
 impl<'a> Run<'a> {
     fn reader(&self) -> Reader<'a> {
-        let memory_bytes_max = self.limits.memory_bytes_max;
-        Reader { ctx: self.ctx, source: self.source, memory_bytes_max }
+        let (probes, memory_bytes_max) = (&self.plan.probes[..], self.limits.memory_bytes_max);
+        Reader { ctx: self.ctx, source: self.source, probes, memory_bytes_max }
     }
 
     fn sink(&self, resume: Option<&State>) -> Sink<'a> {

@@ -21,7 +21,7 @@ use item::Item;
 
 use super::directed;
 use super::order::Order;
-use super::walk::{Candidate, Mark, Reader};
+use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Path, Position, Span};
 
@@ -34,6 +34,18 @@ pub(super) struct OrderedWalk<'a> {
     cursors: Vec<Cursor>,
     run: Run,
     lacking: LackingCursor<'a>,
+    pages: Pages,
+}
+
+/// Whether every partition serves pages of its own, as to a client that merges them: each is paid
+/// for whole, whatever of it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    None,
+    /// As soon as it is known how many rows are wanted.
+    Soon,
+    /// Of so many items.
+    Of(usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +58,20 @@ enum Phase {
 #[derive(Default)]
 struct Cursor {
     after: Option<Position>,
-    buffer: VecDeque<(Position, Item)>,
+    buffer: VecDeque<Found>,
     is_last: bool,
+    /// Entries of the buffer that are counted already, being of a page that was served.
+    paid: usize,
+    /// Pages served.
+    pages: u32,
+    /// Entries to read next: more while they lead to nothing.
+    batch: usize,
 }
+
+/// Pages of a partition are so many times its share of the rows wanted.
+const PAGE_SHARES: usize = 5;
+/// Entries read at once, at most.
+const ENTRIES_MAX: usize = 256;
 
 /// Items whose keys begin alike and do not hold the whole value, sorted.
 #[derive(Default)]
@@ -92,12 +115,26 @@ impl<'a> OrderedWalk<'a> {
             is_last: false,
         };
         let run = Run::default();
+        let pages = Pages::None;
         let mut walk =
-            OrderedWalk { reader, span, direction, order, phases, cursors, run, lacking };
+            OrderedWalk { reader, span, direction, order, phases, cursors, run, lacking, pages };
         if let Some(place) = place {
             walk.resume(place)?;
         }
         Ok(walk)
+    }
+
+    /// Has each partition serve pages of its own.
+    pub fn serve_pages(&mut self) {
+        self.pages = Pages::Soon;
+    }
+
+    /// Says how many rows are wanted; the first time decides about pages.
+    pub fn want(&mut self, rows: usize) {
+        if self.pages == Pages::Soon {
+            let share = rows.div_ceil(self.cursors.len().max(1));
+            self.pages = Pages::Of(share.saturating_mul(PAGE_SHARES).min(rows));
+        }
     }
 
     fn resume(&mut self, place: &Place) -> Result<(), Error> {
@@ -214,10 +251,12 @@ impl<'a> OrderedWalk<'a> {
             let batch = source.lacking(ctx, partition, path, self.direction, after, rows_max)?;
             cursor.after = batch.rows.last().map(Item::ordinal).or(after);
             cursor.is_last = batch.is_last || batch.rows.is_empty();
-            cursor.buffer.extend(batch.rows);
+            cursor.buffer.extend(batch.rows.into_iter().filter(|item| self.reader.passes(item)));
         }
         let (partition, direction) = (self.lacking.partition, self.direction);
         Ok(self.lacking.buffer.pop_front().map(|item| {
+            self.reader.visited(partition, self.span, 1);
+            self.reader.loaded(partition, &item);
             let mark = Mark::Lacking { partition, ordinal: item.ordinal(), direction };
             Candidate { item: Some(item), mark }
         }))
@@ -229,18 +268,37 @@ impl<'a> OrderedWalk<'a> {
                 return Ok(Some(candidate));
             }
             let Some(partition) = self.best(rows_max)? else { return Ok(None) };
-            let cursor = &mut self.cursors[partition];
-            let Some((position, _)) = cursor.buffer.front() else { return Ok(None) };
+            let Some((position, _)) = self.cursors[partition].buffer.front() else {
+                return Ok(None);
+            };
             if let Some(cut) = position.cut {
                 let front = position.key.slice(..cut);
                 self.collect_run(front, rows_max)?;
                 continue;
             }
-            let direction = self.direction;
-            return Ok(cursor.buffer.pop_front().map(|(position, item)| {
+            if let Some((position, Some(item))) = self.take(partition) {
+                let direction = self.direction;
                 let mark = Mark::Terms { partition, range: 0, position, direction };
-                Candidate { item: Some(item), mark }
-            }));
+                return Ok(Some(Candidate { item: Some(item), mark }));
+            }
+        }
+    }
+
+    /// Takes the next entry of a partition, and counts it unless it was.
+    fn take(&mut self, partition: usize) -> Option<Found> {
+        let cursor = &mut self.cursors[partition];
+        let found = cursor.buffer.pop_front()?;
+        match cursor.paid {
+            0 => self.pay(partition, &found),
+            _ => cursor.paid -= 1,
+        }
+        Some(found)
+    }
+
+    fn pay(&self, partition: usize, (_, item): &Found) {
+        self.reader.visited(partition, self.span, 1);
+        if let Some(item) = item {
+            self.reader.loaded(partition, item);
         }
     }
 
@@ -263,18 +321,58 @@ impl<'a> OrderedWalk<'a> {
         Ok(best)
     }
 
-    /// Makes sure a cursor has an item if there is one.
+    /// Makes sure a cursor stands at an entry if there is one.
     fn fill(&mut self, partition: usize, rows_max: usize) -> Result<(), Error> {
-        let cursor = &mut self.cursors[partition];
-        while cursor.buffer.is_empty() && !cursor.is_last {
-            let (span, after) = (self.span, cursor.after.as_ref());
-            let Reader { ctx, source, .. } = self.reader;
-            let batch = source.entries(ctx, partition, span, self.direction, after, rows_max)?;
-            cursor.after = batch.rows.last().cloned().or(cursor.after.take());
-            cursor.is_last = batch.is_last || batch.rows.is_empty();
-            let items = self.reader.items_of(partition, batch.rows)?;
-            cursor.buffer.extend(items);
+        if let Pages::Of(items_max) = self.pages
+            && self.cursors[partition].paid == 0
+        {
+            self.serve_page(partition, items_max)?;
         }
+        while self.cursors[partition].buffer.is_empty() && !self.cursors[partition].is_last {
+            self.fetch(partition, rows_max)?;
+        }
+        Ok(())
+    }
+
+    /// Reads on until a page of a partition is full, and counts all of it.
+    fn serve_page(&mut self, partition: usize, items_max: usize) -> Result<(), Error> {
+        let is_item = |found: &&Found| found.1.is_some();
+        while self.cursors[partition].buffer.iter().filter(is_item).count() < items_max
+            && !self.cursors[partition].is_last
+        {
+            self.fetch(partition, items_max.min(ENTRIES_MAX))?;
+        }
+        let cursor = &self.cursors[partition];
+        let mut items = 0;
+        let page = cursor.buffer.iter().take_while(|found| {
+            let is_open = items < items_max;
+            items += usize::from(found.1.is_some());
+            is_open
+        });
+        let paid = page.map(|found| self.pay(partition, found)).count();
+        if paid > 0 && cursor.pages > 0 {
+            self.reader.ctx.meter().at(partition).resumed();
+        }
+        let cursor = &mut self.cursors[partition];
+        cursor.paid = paid;
+        cursor.pages += u32::from(paid > 0);
+        Ok(())
+    }
+
+    /// Reads some more entries of a partition.
+    fn fetch(&mut self, partition: usize, rows_max: usize) -> Result<(), Error> {
+        let cursor = &mut self.cursors[partition];
+        let (span, after) = (self.span, cursor.after.as_ref());
+        let entries_max = cursor.batch.max(rows_max);
+        let Reader { ctx, source, .. } = self.reader;
+        let batch = source.entries(ctx, partition, span, self.direction, after, entries_max)?;
+        cursor.after = batch.rows.last().cloned().or(cursor.after.take());
+        cursor.is_last = batch.is_last || batch.rows.is_empty();
+        let before = cursor.buffer.len();
+        let found = self.reader.items_of(partition, batch.rows)?;
+        cursor.buffer.extend(found);
+        let is_barren = cursor.buffer.iter().skip(before).all(|(_, item)| item.is_none());
+        cursor.batch = if is_barren { (2 * entries_max).min(ENTRIES_MAX) } else { rows_max };
         Ok(())
     }
 
@@ -285,19 +383,14 @@ impl<'a> OrderedWalk<'a> {
         for partition in 0..self.cursors.len() {
             loop {
                 self.fill(partition, rows_max)?;
-                let buffer = &mut self.cursors[partition].buffer;
-                match buffer.pop_front() {
-                    Some((position, item)) if position.key.starts_with(&front) => {
-                        bytes += item.text_len() + 128;
-                        self.reader.check_memory(bytes)?;
-                        items.push((self.order.key(item.root()), partition, item));
-                    }
-                    Some(other) => {
-                        buffer.push_front(other);
-                        break;
-                    }
-                    None => break,
+                let next = self.cursors[partition].buffer.front();
+                if !next.is_some_and(|(position, _)| position.key.starts_with(&front)) {
+                    break;
                 }
+                let Some((_, Some(item))) = self.take(partition) else { continue };
+                bytes += item.text_len() + 128;
+                self.reader.check_memory(bytes)?;
+                items.push((self.order.key(item.root()), partition, item));
             }
         }
         let direction = self.direction;

@@ -135,6 +135,7 @@ impl Run<'_> {
             loop {
                 let batch = self.source.scan(self.ctx, partition, after, BATCH_ROWS)?;
                 for item in &batch.rows {
+                    self.ctx.meter().at(partition).item_scanned(item.text_len());
                     visit(item)?;
                     count += 1;
                     if self.is_late(count) {

@@ -55,11 +55,12 @@ impl<'a> SetWalk<'a> {
                 continue;
             }
             let Reader { ctx, source, .. } = self.reader;
-            let items = source.items(ctx, self.partition, &wanted)?;
-            self.buffer.extend(items.into_iter().flatten());
+            let items = source.items(ctx, self.partition, &wanted)?.into_iter().flatten();
+            self.buffer.extend(items.filter(|item| self.reader.passes(item)));
         }
         let partition = self.partition;
         Ok(self.buffer.pop_front().map(|item| {
+            self.reader.loaded(partition, &item);
             let mark = Mark::Items { partition, ordinal: item.ordinal() };
             Candidate { item: Some(item), mark }
         }))
@@ -76,6 +77,7 @@ impl<'a> SetWalk<'a> {
                 let batch =
                     source.entries(ctx, self.partition, span, ascending, position, ENTRIES)?;
                 let is_last = batch.is_last || batch.rows.is_empty();
+                self.reader.visited(self.partition, span, batch.rows.len() as u64);
                 let fresh = batch.rows.iter().map(|entry| entry.ordinal);
                 ordinals.extend(fresh.filter(|o| self.after.is_none_or(|after| *o > after)));
                 self.reader.check_memory(ordinals.len() * size_of::<u64>())?;

@@ -44,6 +44,7 @@ impl Run<'_> {
                 let batch =
                     self.source.entries(self.ctx, partition, span, ascending, last, ENTRIES)?;
                 let is_last = batch.is_last || batch.rows.is_empty();
+                self.reader().visited(partition, span, batch.rows.len() as u64);
                 for entry in batch.rows {
                     if entry.cut.is_some() {
                         return Ok(false);
@@ -84,10 +85,12 @@ impl Run<'_> {
         if let [Some(item)] = &items[..]
             && is_scalar(item)
         {
+            self.reader().loaded(partition, item);
             return self.add_members(item, members.len(), grouping, groups);
         }
         for ordinals in members.chunks(ENTRIES) {
             for item in self.source.items(self.ctx, partition, ordinals)?.iter().flatten() {
+                self.reader().loaded(partition, item);
                 self.add_members(item, 1, grouping, groups)?;
             }
         }
@@ -128,6 +131,7 @@ impl Run<'_> {
             let Some(count) = self.source.count(self.ctx, partition, span)? else {
                 return Ok(None);
             };
+            self.ctx.meter().at(partition).terms_read(count);
             sum += count;
         }
         Ok(Some(sum))
@@ -175,6 +179,8 @@ impl Run<'_> {
             }
             let items = self.source.items(self.ctx, partition, &[entry.ordinal])?;
             let Some(Some(item)) = items.first() else { return Ok(None) };
+            self.reader().visited(partition, span, 1);
+            self.reader().loaded(partition, item);
             let value = path.value(Item::root(item));
             let order = super::directed(value.compare(&best), direction);
             if best.is_undefined() || order.is_lt() {

@@ -13,7 +13,7 @@ use super::ordered::OrderedWalk;
 use super::set::SetWalk;
 use crate::plan::Access;
 use crate::state::Place;
-use crate::{Direction, Error, Plan, Point, Position, Source};
+use crate::{Direction, Error, Plan, Point, Position, Source, Span, Strategy};
 
 /// Most items asked for at once.
 const BATCH_ROWS_MAX: usize = 256;
@@ -116,21 +116,44 @@ enum Kind<'a> {
 pub(super) struct Reader<'a> {
     pub ctx: &'a Ctx,
     pub source: &'a dyn Source,
+    /// What items must have besides what leads to them.
+    pub probes: &'a [Vec<Span>],
     /// Bytes that what is held at once may have.
     pub memory_bytes_max: usize,
 }
 
+/// An entry that leads to an item, if the item is there and is to be loaded.
+pub(super) type Found = (Position, Option<Item>);
+
 impl Reader<'_> {
-    /// The items of entries, with them; entries without one are passed over.
+    /// The items of entries, with them.
     pub fn items_of(
         &self,
         partition: usize,
         entries: Vec<Position>,
-    ) -> Result<impl Iterator<Item = (Position, Item)> + use<>, Error> {
+    ) -> Result<impl Iterator<Item = Found>, Error> {
         let ordinals: Vec<u64> = entries.iter().map(|entry| entry.ordinal).collect();
         let items = self.source.items(self.ctx, partition, &ordinals)?;
         let pairs = entries.into_iter().zip(items);
-        Ok(pairs.filter_map(|(entry, item)| Some((entry, item?))))
+        Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))))
+    }
+
+    /// Whether the index would let an item through to where it is loaded.
+    pub fn passes(&self, item: &Item) -> bool {
+        let has_any = |spans: &Vec<Span>| spans.iter().any(|span| span.has(item.root()));
+        self.probes.iter().all(has_any)
+    }
+
+    /// Counts entries of a span that were needed. Those of a single key are free.
+    pub fn visited(&self, partition: usize, span: &Span, entries: u64) {
+        if span.is_counted() {
+            self.ctx.meter().at(partition).terms_read(entries);
+        }
+    }
+
+    /// Counts an item that was needed.
+    pub fn loaded(&self, partition: usize, item: &Item) {
+        self.ctx.meter().at(partition).item_read(item.text_len());
     }
 
     pub fn check_memory(&self, bytes: usize) -> Result<(), Error> {
@@ -153,7 +176,13 @@ impl<'a> Walk<'a> {
             Access::Nothing => Kind::Nothing,
             Access::Once => Kind::Once { is_done: false },
             Access::Points(points) => Kind::Items(ItemWalk::new(reader, Some(points), place)?),
-            Access::Scan => Kind::Items(ItemWalk::new(reader, None, place)?),
+            Access::Scan => {
+                let walk = ItemWalk::new(reader, None, place)?;
+                // Items of one logical partition, and items that are all wanted, are found.
+                let is_search =
+                    plan.query.block.filter.is_some() && reader.source.fixed_key().is_none();
+                Kind::Items(ItemWalk { is_search, ..walk })
+            }
             Access::Entries { spans, also } => {
                 Kind::Entries(EntryWalk::new(reader, spans, also, place)?)
             }
@@ -164,7 +193,10 @@ impl<'a> Walk<'a> {
             Access::Ordered { span, direction, lacking } => {
                 let order = Order { keys: &plan.query.order };
                 let lacking = lacking.as_ref();
-                let walk = OrderedWalk::new(reader, span, *direction, lacking, order, place)?;
+                let mut walk = OrderedWalk::new(reader, span, *direction, lacking, order, place)?;
+                if plan.strategy == Strategy::Literal && place.is_none() && partitions > 1 {
+                    walk.serve_pages();
+                }
                 Kind::Ordered(Box::new(walk))
             }
         };
@@ -190,7 +222,10 @@ impl<'a> Walk<'a> {
             Kind::Entries(walk) => walk.next(rows_max),
             Kind::Keys(walk) => walk.next(),
             Kind::Set(walk) => walk.next(rows_max),
-            Kind::Ordered(walk) => walk.next(rows_max),
+            Kind::Ordered(walk) => {
+                walk.want(wanted);
+                walk.next(rows_max)
+            }
         }
     }
 
@@ -243,6 +278,8 @@ struct ItemWalk<'a> {
     after: Option<u64>,
     buffer: VecDeque<Item>,
     is_last: bool,
+    /// A filter is tried on every item, for want of an index.
+    is_search: bool,
 }
 
 impl<'a> ItemWalk<'a> {
@@ -257,7 +294,8 @@ impl<'a> ItemWalk<'a> {
             Some(_) => return Err(Error::WrongState),
         };
         let buffer = VecDeque::new();
-        Ok(ItemWalk { reader, points, partition, after, buffer, is_last: false })
+        let (is_last, is_search) = (false, false);
+        Ok(ItemWalk { reader, points, partition, after, buffer, is_last, is_search })
     }
 
     fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
@@ -272,6 +310,11 @@ impl<'a> ItemWalk<'a> {
         }
         let partition = self.partition;
         Ok(self.buffer.pop_front().map(|item| {
+            match self.is_search {
+                true => self.reader.ctx.meter().at(partition).item_scanned(item.text_len()),
+                false if self.reader.passes(&item) => self.reader.loaded(partition, &item),
+                false => {}
+            }
             let mark = Mark::Items { partition, ordinal: item.ordinal() };
             Candidate { item: Some(item), mark }
         }))

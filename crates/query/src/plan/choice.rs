@@ -4,7 +4,7 @@
 //! condition is found after a few dozen entries however many the others have.
 
 use super::candidates::Candidate;
-use super::{Access, Planner};
+use super::{Access, Planner, Strategy};
 use crate::{Error, Sizes, Span};
 
 /// Entries counted in each round of probes.
@@ -39,10 +39,29 @@ impl Planner<'_> {
         if let Some(at) = alternatives.iter().position(|a| matches!(a, Access::Keys { .. })) {
             return Ok(at);
         }
-        if let Access::Ordered { span, .. } = &alternatives[0] {
-            return self.sorted(span, candidates, alternatives);
+        match (&alternatives[0], self.strategy) {
+            (Access::Ordered { .. }, Strategy::Literal) => Ok(0),
+            (Access::Ordered { span, .. }, Strategy::Least) => {
+                self.sorted(span, candidates, alternatives)
+            }
+            (_, Strategy::Literal) => self.literal(candidates, alternatives),
+            (_, Strategy::Least) => self.unsorted(candidates, alternatives),
         }
-        self.unsorted(candidates, alternatives)
+    }
+
+    /// Single keys if there are any, all of them together; else the narrowest range.
+    fn literal(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
+        let scan = alternatives.len() - 1;
+        if let Some(at) = alternatives.iter().position(is_composite) {
+            return Ok(at);
+        }
+        let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
+        match (candidates.len(), lookups) {
+            (0, _) => Ok(scan),
+            _ if self.has_intersection(candidates) => Ok(candidates.len()),
+            (_, 0) => Ok(self.fewest(candidates)?.map_or(0, |(at, _)| at)),
+            _ => Ok(0),
+        }
     }
 
     fn unsorted(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {

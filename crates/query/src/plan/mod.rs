@@ -21,7 +21,7 @@ mod choice;
 mod display;
 mod shortcut;
 
-use crate::constraints::{Constraint, conjuncts};
+use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
 use crate::routing::{Pin, routing};
 use crate::state::hash;
 use crate::{BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
@@ -37,6 +37,24 @@ pub struct Plan {
     pub(crate) shortcut: Option<Shortcut>,
     /// Rows are sorted, because the access does not bring them in order.
     pub(crate) sorts: bool,
+    /// What else the index knows of the filter: of each of these lists an item has a value in one
+    /// span, or it need not be loaded.
+    pub(crate) probes: Vec<Vec<Span>>,
+    pub(crate) strategy: Strategy,
+    lookups: usize,
+    is_covered: bool,
+}
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// The least work: aggregates from the index, little sorted rather than much walked, partitions
+    /// merged as far as rows are wanted.
+    #[default]
+    Least,
+    /// The work a price list can count: rows of aggregates are loaded, orders are walked, and each
+    /// partition of an ordered query serves a first page of its own.
+    Literal,
 }
 
 impl Plan {
@@ -46,6 +64,25 @@ impl Plan {
         let unfiltered =
             self.query.unfiltered_fingerprint.filter(|_| is_ordered && !self.query.block.distinct);
         unfiltered.unwrap_or(self.query.fingerprint)
+    }
+
+    /// How many conditions of the filter are single keys, or lists of them.
+    pub fn lookups(&self) -> usize {
+        self.lookups
+    }
+
+    /// Items that counters told of, without a look at any.
+    pub fn items_counted(&self) -> Option<u64> {
+        match self.shortcut {
+            Some(Shortcut::Items(items)) => Some(items),
+            Some(Shortcut::Entries(_) | Shortcut::Values { .. } | Shortcut::Groups { .. })
+            | None => None,
+        }
+    }
+
+    /// Whether rows only feed aggregates or are told apart, and the index knows which they are.
+    pub fn is_covered(&self) -> bool {
+        self.is_covered
     }
 }
 
@@ -87,6 +124,16 @@ impl Access {
         if let Access::Ordered { direction, .. } = self { *direction } else { Direction::Ascending }
     }
 
+    /// Whether entries of a span lead to its items: all of them have one.
+    fn reads(&self, span: &Span) -> bool {
+        match self {
+            Access::Entries { spans, also } => spans.contains(span) || also.contains(span),
+            Access::Set { spans } => spans.contains(span),
+            Access::Keys { span: own, .. } | Access::Ordered { span: own, .. } => own == span,
+            Access::Once | Access::Nothing | Access::Points(_) | Access::Scan => false,
+        }
+    }
+
     /// Names the access in continuations. Ranges of one order share a name: a place in the order
     /// means the same in all of them.
     pub fn fingerprint(&self) -> u32 {
@@ -111,15 +158,31 @@ pub fn plan(
     source: &dyn Source,
     resume: Option<&State>,
 ) -> Result<Plan, Error> {
+    plan_by(query, partition_key_paths, source, resume, Strategy::Least)
+}
+
+/// Chooses how to run a query by a strategy.
+pub fn plan_by(
+    query: BoundQuery,
+    partition_key_paths: &[Vec<String>],
+    source: &dyn Source,
+    resume: Option<&State>,
+    strategy: Strategy,
+) -> Result<Plan, Error> {
     check_order(&query, source)?;
-    let planner = Planner::new(&query, partition_key_paths, source);
+    let planner = Planner { strategy, ..Planner::new(&query, partition_key_paths, source) };
     // What is known as a whole before the first row comes out may be read in any way.
     let is_blocking =
         query.block.distinct || query.block.grouping.is_some() || query.ranking.is_some();
     let access = planner.access(resume.filter(|_| !is_blocking).map(|state| state.access))?;
-    let shortcut = planner.shortcut()?;
+    let shortcut = match strategy {
+        Strategy::Least => planner.shortcut()?,
+        Strategy::Literal => None,
+    };
+    let (probes, lookups) = (planner.probes(&access), planner.lookups());
+    let is_covered = planner.is_covered();
     let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
-    Ok(Plan { query, access, shortcut, sorts })
+    Ok(Plan { query, access, shortcut, sorts, probes, strategy, lookups, is_covered })
 }
 
 /// Every plan that could serve a query, for tests that compare them.
@@ -131,9 +194,15 @@ pub(crate) fn all_plans(
     let planner = Planner::new(query, partition_key_paths, source);
     let plan = |access: Access| {
         let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
-        Plan { query: query.clone(), access, shortcut: None, sorts }
+        let probes = planner.probes(&access);
+        let (strategy, lookups) = (Strategy::Least, planner.lookups());
+        let (query, is_covered) = (query.clone(), planner.is_covered());
+        Plan { query, access, shortcut: None, sorts, probes, strategy, lookups, is_covered }
     };
-    planner.alternatives(&planner.candidates()).into_iter().map(plan).collect()
+    let mut plans: Vec<Plan> =
+        planner.alternatives(&planner.candidates()).into_iter().map(plan).collect();
+    plans.extend(plan_by(query.clone(), partition_key_paths, source, None, Strategy::Literal));
+    plans
 }
 
 /// Sorting needs an index, as in the service: there is no silent sort of a whole container.
@@ -166,6 +235,7 @@ struct Planner<'a> {
     query: &'a BoundQuery,
     key_paths: &'a [Vec<String>],
     source: &'a dyn Source,
+    strategy: Strategy,
     /// Paths of which filter or scope leave one value, one that no index cuts.
     equal: Vec<(Path, item::Value)>,
 }
@@ -176,7 +246,8 @@ impl<'a> Planner<'a> {
         key_paths: &'a [Vec<String>],
         source: &'a dyn Source,
     ) -> Planner<'a> {
-        let mut planner = Planner { query, key_paths, source, equal: Vec::new() };
+        let strategy = Strategy::Least;
+        let mut planner = Planner { query, key_paths, source, strategy, equal: Vec::new() };
         planner.equal = planner.equalities();
         planner
     }
@@ -211,6 +282,35 @@ impl<'a> Planner<'a> {
         all.extend(intersection(candidates));
         all.push(Access::Scan);
         all
+    }
+
+    /// What the index knows of the filter besides what led to an item.
+    fn probes(&self, access: &Access) -> Vec<Vec<Span>> {
+        let is_path = |span: &Span| matches!(span, Span::Path { .. });
+        let mut probes: Vec<Vec<Span>> = Vec::new();
+        for candidate in self.candidates() {
+            let is_new = candidate.spans.iter().all(|span| is_path(span) && !access.reads(span));
+            if is_new {
+                probes.push(candidate.spans);
+            }
+        }
+        probes
+    }
+
+    /// How many conditions of the filter are single keys, or lists of them.
+    fn lookups(&self) -> usize {
+        let conjuncts = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
+        let is_lookup = |conjunct: &&&crate::expr::Expr| {
+            constraint(conjunct, &self.query.slot_paths)
+                .is_some_and(|constraint| matches!(constraint.allowed, Allowed::Values(_)))
+        };
+        conjuncts.iter().filter(is_lookup).count()
+    }
+
+    fn is_covered(&self) -> bool {
+        let block = &self.query.block;
+        let is_aggregate = block.grouping.is_some() || block.distinct;
+        is_aggregate && block.sources.is_empty() && self.exact_candidates().is_some()
     }
 
     fn obvious(&self) -> Option<Access> {

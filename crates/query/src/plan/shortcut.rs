@@ -3,7 +3,7 @@
 use item::Value;
 
 use super::candidates::{Candidate, is_single, path_of};
-use super::{Access, Bounds, Planner};
+use super::{Access, Bounds, Planner, Strategy};
 use crate::aggregate::AggregateKind;
 use crate::expr::{Expr, Projection};
 use crate::{Direction, Error, Path, Segment, Span};
@@ -110,7 +110,12 @@ impl Planner<'_> {
     pub(super) fn keys(&self) -> Option<Access> {
         let block = &self.query.block;
         let is_plain = block.distinct && block.grouping.is_none() && block.sources.is_empty();
-        if !is_plain || self.query.ranking.is_some() || self.source.fixed_key().is_some() {
+        let is_literal = self.strategy == Strategy::Literal;
+        if !is_plain
+            || is_literal
+            || self.query.ranking.is_some()
+            || self.source.fixed_key().is_some()
+        {
             return None;
         }
         let path = self.only_path(&block.projection)?;

@@ -326,11 +326,8 @@ const ORDERS: [(&str, Comparison); 4] = [
 
 const SUMS: [(&str, Arithmetic); 2] = [("+", Arithmetic::Add), ("-", Arithmetic::Subtract)];
 
-const PRODUCTS: [(&str, Arithmetic); 3] = [
-    ("*", Arithmetic::Multiply),
-    ("/", Arithmetic::Divide),
-    ("%", Arithmetic::Remainder),
-];
+const PRODUCTS: [(&str, Arithmetic); 3] =
+    [("*", Arithmetic::Multiply), ("/", Arithmetic::Divide), ("%", Arithmetic::Remainder)];
 
 fn is_number(expression: &Expression) -> bool {
     matches!(expression, Expression::Literal(Value::Number(_)))

@@ -171,8 +171,8 @@ impl Desk {
         match operation {
             Operation::Read { item, if_none_match } => {
                 let item = self.find(item)?;
-                let is_current = if_none_match.as_ref().map(|etag| etag.trim_matches('"'))
-                    == Some(item.etag());
+                let is_current =
+                    if_none_match.as_ref().map(|etag| etag.trim_matches('"')) == Some(item.etag());
                 Ok(if is_current { Reply::NotModified } else { Reply::Item(item) })
             }
             Operation::ReadFeed { page } => {
@@ -241,7 +241,8 @@ impl Host for Desk {
         expression: &str,
         parameters: Vec<(String, Value)>,
     ) -> Result<Value, HostError> {
-        let shown: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let shown: Vec<String> =
+            parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
         self.shelf.asked.lock().push(format!("evaluate {expression} {}", shown.join(" ")));
         if parameters.iter().any(|(_, value)| value.get("type").is_undefined()) {
             return Err(refused(400, "Not a geometry."));
@@ -259,7 +260,8 @@ fn shown(operation: &Operation) -> String {
     let with = |name: &str, value: &Option<String>| {
         value.as_ref().map_or(String::new(), |value| format!(" {name}={value}"))
     };
-    let indexed = |value: &Option<bool>| value.map_or("", |is| if is { " indexed" } else { " unindexed" });
+    let indexed =
+        |value: &Option<bool>| value.map_or("", |is| if is { " indexed" } else { " unindexed" });
     let page = |page: &Page| format!("max={}{}", page.items_max, with("from", &page.continuation));
     match operation {
         Operation::Read { item, if_none_match } => {
@@ -317,7 +319,11 @@ pub fn procedure(arguments: &[Value]) -> Role {
 
 /// Short times, so that a test of a limit takes no longer than it has to.
 pub fn short_limits() -> Limits {
-    Limits { run: Duration::from_millis(300), accept: Duration::from_millis(240), ..Limits::default() }
+    Limits {
+        run: Duration::from_millis(300),
+        accept: Duration::from_millis(240),
+        ..Limits::default()
+    }
 }
 
 pub fn pool(limits: Limits) -> Pool {

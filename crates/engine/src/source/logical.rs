@@ -1,0 +1,152 @@
+//! The index of one logical partition, made when it is asked for.
+//!
+//! The entries of a range of keys are everybody's: to find those of one logical partition all of
+//! its physical partition would be read. A logical partition that is small beside it is read
+//! instead, and its entries are derived from its items. They are the same entries.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use base::Ctx;
+use bytes::Bytes;
+use index::Scalar;
+use item::Item;
+use query::{Batch, Direction, Path, Position, Span};
+
+use super::{Answer, ContainerSource, ROWS, Terms, check_deadline, failed, index_path};
+
+/// A logical partition of up to so many items is always read.
+const ITEMS_SMALL: i64 = 1000;
+/// One of more is read if its physical partition has so many times more.
+const ITEMS_FACTOR: i64 = 16;
+/// Most items, and most bytes of them, that are held.
+const ITEMS_MAX: i64 = 50_000;
+const BYTES_MAX: i64 = 32 << 20;
+
+/// What was read of the logical partition, and what was derived from it.
+#[derive(Default)]
+pub(super) struct Logical {
+    /// In the order of their ordinals; `None` if it is not small enough.
+    items: OnceCell<Option<Vec<Item>>>,
+    entries: RefCell<Vec<(Span, Rc<Vec<Position>>)>>,
+}
+
+impl Logical {
+    /// An item that was read already.
+    pub fn item(&self, ordinal: u64) -> Option<Item> {
+        let items = self.items.get()?.as_ref()?;
+        let at = items.binary_search_by_key(&ordinal, Item::ordinal).ok()?;
+        Some(items[at].clone())
+    }
+}
+
+impl ContainerSource<'_> {
+    /// Entries of a span of a path, if the logical partition is small enough to tell them.
+    pub(super) fn own_entries(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        (span, terms): (&Span, &Terms),
+        direction: Direction,
+        after: Option<&Position>,
+        rows_max: usize,
+    ) -> Answer<Option<Batch<Position>>> {
+        let Span::Path { path, .. } = span else { return Ok(None) };
+        // The time of the last write has an index of its own.
+        if path.is_names(&["_ts".to_owned()]) || self.own_items(ctx, partition)?.is_none() {
+            return Ok(None);
+        }
+        let entries = self.derived(partition, path, span, terms);
+        Ok(Some(window(&entries, direction, after, rows_max.max(1))))
+    }
+
+    fn own_items(&self, ctx: &Ctx, partition: usize) -> Answer<Option<&Vec<Item>>> {
+        if let Some(items) = self.logical.items.get() {
+            return Ok(items.as_ref());
+        }
+        let items = match self.is_small(partition)? {
+            true => Some(self.read_own(ctx, partition)?),
+            false => None,
+        };
+        Ok(self.logical.items.get_or_init(|| items).as_ref())
+    }
+
+    fn is_small(&self, partition: usize) -> Answer<bool> {
+        let Some((key, _)) = &self.fixed else { return Ok(false) };
+        let reader = self.reader(partition);
+        let [items, bytes] = reader.totals(Some(key)).map_err(failed)?;
+        let all = reader.totals(None).map_err(failed)?[0];
+        let is_less = items <= ITEMS_SMALL || items.saturating_mul(ITEMS_FACTOR) <= all;
+        Ok(is_less && items <= ITEMS_MAX && bytes <= BYTES_MAX)
+    }
+
+    fn read_own(&self, ctx: &Ctx, partition: usize) -> Answer<Vec<Item>> {
+        let reader = self.reader(partition);
+        let (mut from, to) = self.ordinals();
+        let mut items = Vec::new();
+        loop {
+            check_deadline(ctx)?;
+            let found = reader.items(from, to, ROWS, 4 << 20).map_err(failed)?;
+            items.extend(found.items.into_iter().filter(|item| self.is_found(&reader, item)));
+            match found.last.filter(|_| found.is_cut) {
+                Some(last) => from = last + 1,
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// The entries the items have in a span, in order.
+    fn derived(
+        &self,
+        partition: usize,
+        path: &Path,
+        span: &Span,
+        terms: &Terms,
+    ) -> Rc<Vec<Position>> {
+        let mut known = self.logical.entries.borrow_mut();
+        if let Some((_, entries)) = known.iter().find(|(own, _)| own == span) {
+            return entries.clone();
+        }
+        let (place, own_path) = (&self.partition(partition).place, index_path(path));
+        let items = self.logical.items.get().and_then(Option::as_ref);
+        let mut entries: Vec<Position> = Vec::new();
+        for item in items.into_iter().flatten() {
+            for node in path.values(item.root()) {
+                let term = index::term(&own_path, &Scalar::of(Some(node)));
+                let key: Bytes = place.term(&term, item.ordinal());
+                if terms.ranges.iter().any(|range| range.contains(&key)) {
+                    entries.push(terms.position(&key, item.ordinal()));
+                }
+            }
+        }
+        entries.sort_by(|a, b| (&a.key, a.ordinal).cmp(&(&b.key, b.ordinal)));
+        entries.dedup();
+        let entries = Rc::new(entries);
+        known.push((span.clone(), entries.clone()));
+        entries
+    }
+}
+
+/// Some of the entries past a position.
+fn window(
+    entries: &[Position],
+    direction: Direction,
+    after: Option<&Position>,
+    rows_max: usize,
+) -> Batch<Position> {
+    let place = |position: &Position| (position.key.clone(), position.ordinal);
+    let rest = match (direction, after.map(place)) {
+        (_, None) => entries,
+        (Direction::Ascending, Some(after)) => {
+            &entries[entries.partition_point(|own| place(own) <= after)..]
+        }
+        (Direction::Descending, Some(after)) => {
+            &entries[..entries.partition_point(|own| place(own) < after)]
+        }
+    };
+    let rows = match direction {
+        Direction::Ascending => rest.iter().take(rows_max).cloned().collect(),
+        Direction::Descending => rest.iter().rev().take(rows_max).cloned().collect(),
+    };
+    Batch { rows, is_last: rest.len() <= rows_max }
+}
