@@ -95,6 +95,17 @@ test("logs come back also with a failure", async () => {
   assert.equal(decodeURIComponent(error.headers[LOG]), "on the way");
 });
 
+test("a log is as long as a header may be, and no longer", async () => {
+  const container = await t.container();
+  const execute = await procedure(container, function (text, count) { console.log(text.repeat(count)); });
+  for (const [text, most] of [["x", 8000], [" ", 2666], ["é", 1333]]) {
+    const { headers } = await execute("p", [text, most], { enableScriptLogging: true });
+    assert.equal(decodeURIComponent(headers[LOG]), text.repeat(most));
+    await fails(execute("p", [text, most + 1], { enableScriptLogging: true }), 400, 413);
+    await execute("p", [text, most + 1]);
+  }
+});
+
 test("an exception is 400 with its text and where it was thrown", async () => {
   const container = await t.container();
   const execute = await procedure(container, "function outer() { function inner() { throw new Error('no \"luck\"'); } inner(); }");

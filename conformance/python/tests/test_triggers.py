@@ -8,7 +8,7 @@ from azure.cosmos import PartitionKey
 from azure.cosmos.aio import CosmosClient
 from azure.cosmos.documents import TriggerOperation
 
-from scripting import after, before, said
+from scripting import LOG, after, before, said
 from server import KEY
 from support import fails, ids, unique, user
 
@@ -244,5 +244,9 @@ def test_asynchronous_client(server):
             assert sorted([row async for row in rows]) == ["a!", "by-script!"]
             with fails(400, 409):
                 await scripts.execute_stored_procedure("s", partition_key="p", parameters=[5])
+            await scripts.create_stored_procedure({"id": "log", "body": "function (n) { console.log('x'.repeat(n)); }"})
+            options = {"partition_key": "p", "enable_script_logging": True}
+            await scripts.execute_stored_procedure("log", parameters=[8000], **options)
+            assert container.client_connection.last_response_headers[LOG] == "x" * 8000
 
     asyncio.run(case())

@@ -21,7 +21,7 @@ pub struct Limits {
     pub stack_bytes: usize,
     /// Longest response body, and longest body of an operation, as JSON.
     pub body_bytes: usize,
-    /// Longest log.
+    /// Longest log, escaped as it travels in a header: clients read lines of 8 KB, and no more.
     pub log_bytes: usize,
 }
 
@@ -33,7 +33,7 @@ impl Default for Limits {
             memory_bytes: 64 << 20,
             stack_bytes: 512 << 10,
             body_bytes: 4 << 20,
-            log_bytes: 16 << 10,
+            log_bytes: 8_000,
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Desk {
     pub(crate) is_in_host: Cell<bool>,
     random: Random,
     body_bytes_max: usize,
-    log_bytes_max: usize,
+    log_bytes_left: Cell<usize>,
 }
 
 impl Desk {
@@ -47,7 +47,7 @@ impl Desk {
             is_in_host: Cell::new(false),
             random: Random::from_entropy(),
             body_bytes_max,
-            log_bytes_max,
+            log_bytes_left: Cell::new(log_bytes_max),
         }
     }
 
@@ -339,12 +339,18 @@ fn fits(desk: &Desk, value: &JsValue<'_>) -> rquickjs::Result<bool> {
 /// Appends to the log, if it has room.
 fn log(desk: &Desk, text: &JsValue<'_>) -> rquickjs::Result<bool> {
     let text = text.as_string().map(convert::to_string).transpose()?.unwrap_or_default();
-    let mut log = desk.log.borrow_mut();
-    let has_room = log.len() + text.len() <= desk.log_bytes_max;
-    if has_room {
-        log.push_str(&text);
+    let left = desk.log_bytes_left.get().checked_sub(escaped_bytes(&text));
+    if let Some(left) = left {
+        desk.log_bytes_left.set(left);
+        desk.log.borrow_mut().push_str(&text);
     }
-    Ok(has_room)
+    Ok(left.is_some())
+}
+
+/// The length of a text escaped as `encodeURIComponent` does.
+fn escaped_bytes(text: &str) -> usize {
+    let stays = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.!~*'()".contains(&byte);
+    text.bytes().map(|byte| if stays(byte) { 1 } else { 3 }).sum()
 }
 
 /// Notes why the script gives up; the next interrupt ends it.
