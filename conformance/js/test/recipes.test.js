@@ -1,6 +1,7 @@
 // Scripts as people write and paste them: those of a blog platform, and the usual recipes.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 
 import { all, fails, ids, serve, sorted, test, user } from "../lib/fixture.js";
 import { after, before, exists, procedure, said } from "../lib/scripts.js";
@@ -153,6 +154,16 @@ test("truncateFeed does not see the item that fires it", async () => {
   // An update is counted already, so one item too many goes.
   await write(5);
   assert.deepEqual(sorted(ids(await all(container.items.readAll()))), ["p2", "p3", "p4", "p5"]);
+});
+
+test("the procedure in the README runs as it is printed", async () => {
+  const container = await t.container({ partitionKey: { paths: ["/customer"] } });
+  await container.items.create({ id: "1", customer: "ada", total: 42 });
+  const readme = await readFile(new URL("../../../README.md", import.meta.url), "utf8");
+  const [, code] = /```js\n(const \{ scripts \}[^]*?)```/.exec(readme);
+  const AsyncFunction = (async () => {}).constructor;
+  assert.equal(await new AsyncFunction("container", `${code}\nreturn total;`)(container), 50);
+  assert.equal((await container.item("1", "ada").read()).resource.total, 50);
 });
 
 // --- Recipes -----------------------------------------------------------------------------------
