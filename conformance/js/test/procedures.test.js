@@ -451,6 +451,45 @@ test("a filter without a callback becomes the answer", async () => {
   assert.deepEqual(sorted(ids(typeof found === "string" ? JSON.parse(found) : found)), ["i2", "i3"]);
 });
 
+test("geometries are compared", async () => {
+  const container = await t.container();
+  const body = function () {
+    const point = (x, y) => ({ type: "Point", coordinates: [x, y] });
+    const square = { type: "Polygon", coordinates: [[[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]] };
+    const { spatial } = __;
+    __.response.setBody({
+      distance: Math.round(spatial.distance(point(0, 0), point(0, 1)) / 1000),
+      within: [spatial.within(point(0, 0), square), spatial.within(point(5, 0), square)],
+      intersects: spatial.intersects(square, point(0.5, 0.5)),
+      isValid: [spatial.isValid(point(0, 1)), spatial.isValid(point(0, 100))],
+      detailed: spatial.isValidDetailed(point(0, 100)).valid,
+    });
+  };
+  const expected = { distance: 111, within: [true, false], intersects: true, isValid: [true, false], detailed: false };
+  assert.deepEqual(await run(container, body, "p"), expected);
+});
+
+test("what a procedure is told about its operations", async () => {
+  const container = await t.container();
+  const body = function () {
+    const codes = [];
+    __.createDocument(__.getSelfLink(), '{"id": "a", "pk": "p"}', function (err, made, info) {
+      if (err) throw err;
+      codes.push(info.statusCode);
+      __.readDocument(made._self, { ifNoneMatch: made._etag }, function (err, known, info) {
+        if (err) throw err;
+        codes.push(known === undefined, info.notModified);
+        __.queryDocuments(__.getSelfLink(), "SELECT * FROM c", function (err, rows, info) {
+          if (err) throw err;
+          codes.push(typeof info.currentCollectionSizeInMB, typeof info.maxCollectionSizeInMB);
+          __.response.setBody(codes);
+        });
+      });
+    });
+  };
+  assert.deepEqual(await run(container, body, "p"), [201, true, true, "number", "number"]);
+});
+
 test("items of other partitions do not exist for a procedure", async () => {
   const container = await t.container({ throughput: 30_000 });
   for (const pk of ["p", "q", 1, null]) await container.items.create({ id: "same", pk });

@@ -169,9 +169,12 @@ impl Core {
     pub(crate) fn evaluate(&self, ctx: &Ctx, query: &QueryText) -> Result<Value> {
         let parsed = self.parsed.get(&query.text).map_err(query::Error::from)?;
         let bound = query::bind(&parsed, &parameters(query))?;
-        let rows = query::rows_over(ctx, &bound, std::iter::empty())?;
+        let fault = |error: item::IngestError| Error::Fault(error.to_string());
+        // One row is evaluated for each root, whatever it is.
+        let root = Json::parse(b"{}").map_err(fault)?;
+        let rows = query::rows_over(ctx, &bound, [root.root()])?;
         let value = rows.first().map(|row| Value::parse(row)).transpose();
-        Ok(value.map_err(|error| Error::Fault(error.to_string()))?.unwrap_or_default())
+        Ok(value.map_err(fault)?.unwrap_or_default())
     }
 }
 
