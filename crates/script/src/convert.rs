@@ -159,6 +159,19 @@ pub(crate) fn to_string(text: &JsString<'_>) -> rquickjs::Result<String> {
 /// Values between two looks at the clock.
 const STEPS_PER_LOOK: u32 = 1024;
 
+/// What a value holds in memory, roughly.
+pub(crate) fn held_bytes(value: &Value) -> usize {
+    let inside = match value {
+        Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(elements) => elements.iter().map(held_bytes).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, member)| name.len() + held_bytes(member)).sum()
+        }
+    };
+    size_of::<Value>() + inside
+}
+
 struct Walk<'js, 'a> {
     bounds: Bounds<'a>,
     bytes_left: usize,

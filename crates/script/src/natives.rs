@@ -6,24 +6,30 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use base::Random;
 use item::{Object, Value};
 use rquickjs::{Ctx, Function, Object as JsObject, Value as JsValue};
 
+use crate::call::Limits;
 use crate::convert::{self, Bounds, Unfit};
 use crate::errors::{self, Thrown};
-use crate::machine::{End, Watch};
+use crate::machine::{End, Watch, prelude};
 use crate::operation::{ItemLink, Operation, Page};
 use crate::port::{Port, PortError};
+use crate::program::Program;
 use crate::translate::{self, Captures};
 
 /// What the natives of one machine share with the run of its script.
 pub(crate) struct Desk {
     pub(crate) watch: Rc<Watch>,
     pub(crate) port: RefCell<Option<Box<dyn Port>>>,
-    pub(crate) queue: RefCell<VecDeque<Operation>>,
+    /// Operations, each with the bytes it holds.
+    queue: RefCell<VecDeque<(Operation, usize)>>,
+    /// Bytes that all of them hold. They are outside the memory of the engine, but bounded like it.
+    queued_bytes: Cell<usize>,
     pub(crate) log: RefCell<String>,
     pub(crate) aborted: RefCell<Option<Thrown>>,
     /// Until when operations are queued.
@@ -31,24 +37,44 @@ pub(crate) struct Desk {
     /// Whether the host is working; a panic is then the host's.
     pub(crate) is_in_host: Cell<bool>,
     random: Random,
-    body_bytes_max: usize,
     log_bytes_left: Cell<usize>,
+    limits: Limits,
 }
 
 impl Desk {
-    pub(crate) fn new(watch: Rc<Watch>, body_bytes_max: usize, log_bytes_max: usize) -> Desk {
+    pub(crate) fn new(watch: Rc<Watch>, limits: &Limits) -> Desk {
         Desk {
             watch,
             port: RefCell::default(),
             queue: RefCell::default(),
+            queued_bytes: Cell::new(0),
             log: RefCell::default(),
             aborted: RefCell::default(),
             accept_until: Cell::new(None),
             is_in_host: Cell::new(false),
             random: Random::from_entropy(),
-            body_bytes_max,
-            log_bytes_left: Cell::new(log_bytes_max),
+            log_bytes_left: Cell::new(limits.log_bytes),
+            limits: limits.clone(),
         }
+    }
+
+    /// The operation that was queued first.
+    pub(crate) fn next(&self) -> Option<Operation> {
+        let (operation, bytes) = self.queue.borrow_mut().pop_front()?;
+        self.queued_bytes.set(self.queued_bytes.get() - bytes);
+        Some(operation)
+    }
+
+    /// Forgets what is queued.
+    pub(crate) fn clear(&self) {
+        self.queue.borrow_mut().clear();
+        self.queued_bytes.set(0);
+    }
+
+    fn push(&self, operation: Operation) {
+        let bytes = held_bytes(&operation);
+        self.queued_bytes.set(self.queued_bytes.get() + bytes);
+        self.queue.borrow_mut().push_back((operation, bytes));
     }
 
     /// Asks the host. What ends the script is noted; `None` then.
@@ -76,12 +102,13 @@ impl Desk {
     }
 
     pub(crate) fn bounds(&self) -> Bounds<'_> {
-        Bounds { bytes_max: self.body_bytes_max, watch: Some(&*self.watch) }
+        Bounds { bytes_max: self.limits.body_bytes, watch: Some(&*self.watch) }
     }
 
     fn accepts(&self) -> bool {
         let is_time = self.accept_until.get().is_some_and(|until| Instant::now() < until);
-        let is_open = is_time && self.watch.end().is_none();
+        let has_room = self.queued_bytes.get() < self.limits.memory_bytes;
+        let is_open = is_time && has_room && self.watch.end().is_none();
         is_open && matches!(self.ask(|port| port.accepts()), Some(Ok(true)))
     }
 }
@@ -132,6 +159,8 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<
         evaluate(&own, &ctx, &expression, &values)
     };
     native.set("evaluate", Function::new(ctx.clone(), evaluate)?)?;
+    let load = |ctx: Ctx<'js>| queries().load(&ctx);
+    native.set("loadQueries", Function::new(ctx.clone(), load)?)?;
     native.set("translate", Function::new(ctx.clone(), translate_predicate)?)?;
     let path = |source: String| translate::path(&source);
     native.set("translatePath", Function::new(ctx.clone(), path)?)?;
@@ -146,6 +175,11 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<
     Ok(native)
 }
 
+fn queries() -> &'static Program {
+    static QUERIES: OnceLock<Program> = OnceLock::new();
+    prelude(&QUERIES, "queries", include_str!("prelude/queries.js"))
+}
+
 /// Queues an operation: true, false, or a refusal.
 fn queue<'js>(desk: &Desk, operation: &JsObject<'js>) -> rquickjs::Result<JsValue<'js>> {
     let ctx = operation.ctx();
@@ -154,12 +188,27 @@ fn queue<'js>(desk: &Desk, operation: &JsObject<'js>) -> rquickjs::Result<JsValu
     }
     match read_operation(desk, operation) {
         Ok(operation) => {
-            desk.queue.borrow_mut().push_back(operation);
+            desk.push(operation);
             Ok(JsValue::new_bool(ctx.clone(), true))
         }
         Err(Snag::Refused(refusal)) => Ok(refusal_object(ctx, &refusal)?.into_value()),
         Err(Snag::Thrown(error)) => Err(error),
     }
+}
+
+/// What an operation holds in memory, roughly.
+fn held_bytes(operation: &Operation) -> usize {
+    let values = match operation {
+        Operation::Read { .. } | Operation::ReadFeed { .. } | Operation::Delete { .. } => 0,
+        Operation::Query { text, parameters, .. } => {
+            text.len()
+                + parameters.iter().map(|(_, value)| convert::held_bytes(value)).sum::<usize>()
+        }
+        Operation::Create { body, .. }
+        | Operation::Upsert { body, .. }
+        | Operation::Replace { body, .. } => convert::held_bytes(body),
+    };
+    size_of::<Operation>() + values
 }
 
 fn refusal_object<'js>(ctx: &Ctx<'js>, refusal: &Refusal) -> rquickjs::Result<JsObject<'js>> {

@@ -27,7 +27,7 @@ use crate::convert::{self, Unfit};
 use crate::errors::{self, Thrown};
 use crate::machine::{End, Machine, prelude};
 use crate::natives::{self, Desk, Refusal};
-use crate::operation::{Operation, Reply};
+use crate::operation::Reply;
 use crate::port::Port;
 use crate::program::Program;
 
@@ -58,7 +58,7 @@ enum Break {
 impl Stage {
     pub(crate) fn new(limits: &Limits) -> rquickjs::Result<Stage> {
         let machine = Machine::new(limits)?;
-        let desk = Desk::new(machine.watch.clone(), limits.body_bytes, limits.log_bytes);
+        let desk = Desk::new(machine.watch.clone(), limits);
         let desk = Rc::new(desk);
         let (begin, deliver, finish) = machine.context.with(|ctx| {
             let native = natives::install(&ctx, &desk)?;
@@ -83,7 +83,7 @@ impl Stage {
         self.machine.watch.start(times.until, Some(times.revoked));
         let run = || self.machine.context.with(|ctx| self.run_in(&ctx, call));
         let ran = catch_unwind(AssertUnwindSafe(run));
-        self.desk.queue.borrow_mut().clear();
+        self.desk.clear();
         self.desk.port.borrow_mut().take();
         match ran {
             Ok(Ok(outcome)) => Ok(outcome),
@@ -111,15 +111,11 @@ impl Stage {
 
     fn run_in(&self, ctx: &Ctx<'_>, call: &Call) -> Result<Outcome, Break> {
         self.turn(ctx, || self.start(ctx, call))?;
-        while let Some(operation) = self.next() {
+        while let Some(operation) = self.desk.next() {
             let reply = self.desk.ask(|port| port.run(operation)).ok_or(Break::Ended)?;
             self.turn(ctx, || self.answer(ctx, reply))?;
         }
         self.outcome(ctx, &call.role)
-    }
-
-    fn next(&self) -> Option<Operation> {
-        self.desk.queue.borrow_mut().pop_front()
     }
 
     /// One turn of the script, and the promise jobs that follow from it.
@@ -128,6 +124,7 @@ impl Stage {
         ctx: &Ctx<'_>,
         body: impl FnOnce() -> rquickjs::Result<()>,
     ) -> Result<(), Break> {
+        self.check(ctx, Ok(()))?;
         let result = body();
         self.check(ctx, result)?;
         self.machine.run_jobs(ctx);
@@ -136,7 +133,12 @@ impl Stage {
 
     /// R2: a reason to end comes before any exception, which may only be its consequence.
     fn check<T>(&self, ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Result<T, Break> {
+        if self.machine.watch.end().is_some() {
+            let _ = ctx.catch();
+            return Err(Break::Ended);
+        }
         let thrown = result.map_err(|error| errors::take(ctx, &error));
+        // Reading an exception may run code of the script.
         if self.machine.watch.end().is_some() {
             return Err(Break::Ended);
         }

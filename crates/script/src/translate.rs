@@ -354,6 +354,14 @@ mod tests {
         }
         check(&format!("d => {}d.a === 1{}", "(".repeat(5000), ")".repeat(5000)), "opaque");
         check(&format!("d => {} d.a === 1", "!".repeat(5000)), "opaque");
+        // At the limits of depth and of size, and one over them.
+        let nested =
+            |depth: usize| format!("d => {}d.a === 1{}", "(".repeat(depth), ")".repeat(depth));
+        check(&nested(49), r#"(c["a"] = @p0) | @p0=1"#);
+        check(&nested(50), "opaque");
+        let long = |terms: usize| format!("d => {}", vec!["true"; terms].join(" && "));
+        assert!(predicate(&long(200), &Captures::new(), 0).is_some());
+        assert!(predicate(&long(201), &Captures::new(), 0).is_none());
         check(&format!("d => 0 {} === d.a", "- 1".repeat(5000)), "opaque");
     }
 

@@ -31,6 +31,20 @@ function busy(n) {
   }
 }";
 
+/// Bodies that wait are outside the memory of the engine; when they hold as much as it may, operations
+/// are not accepted any more.
+#[test]
+fn the_queue_is_bounded_like_the_memory() {
+    let limits = Limits { memory_bytes: 4 << 20, ..Limits::default() };
+    let pool = Pool::new(PoolOptions { threads: 1, limits });
+    let source = "function () { var body = { id: 'x', list: new Array(1e4).fill(1) }, n = 0; \
+        while (__.upsertDocument(__.getSelfLink(), body)) n++; __.response.setBody(n); }";
+    let outcome = execute(&pool, &Shelf::default(), call(source, procedure(&[]))).unwrap();
+    let queued: usize = std::str::from_utf8(&outcome.body.unwrap()).unwrap().parse().unwrap();
+    let each = 10_000 * size_of::<Value>();
+    assert!((1..=2).contains(&(queued - (4 << 20) / each)), "{queued} of {each} bytes");
+}
+
 #[test]
 fn every_allocation_may_fail() {
     let shelf = Shelf::with(&[r#"{"id":"a","n":1}"#]);

@@ -20,27 +20,35 @@ function checkLength(list) {
 }
 
 // Each of these walks from 0 to length in one go.
-const WALKERS = [
-  'concat', 'copyWithin', 'fill', 'flat', 'join', 'reverse', 'shift', 'slice', 'sort', 'splice',
-  'toLocaleString', 'toReversed', 'toSorted', 'toSpliced', 'unshift', 'with',
-];
-
 function boundArrays(prototype) {
-  for (let i = 0; i < WALKERS.length; i++) {
-    const name = WALKERS[i];
-    const walk = prototype[name];
-    const bounded = {
-      [name]() {
-        checkLength(this);
-        if (name === 'concat') {
-          for (let at = 0; at < arguments.length; at++) checkLength(arguments[at]);
-        }
-        return apply(walk, this, arguments);
-      },
-    }[name];
-    defineProperty(bounded, 'length', { value: walk.length, configurable: true });
-    hidden(prototype, name, bounded);
-  }
+  const {
+    concat, copyWithin, fill, flat, join, reverse, shift, slice, sort, splice, toLocaleString, toReversed,
+    toSorted, toSpliced, unshift, with: replaced,
+  } = prototype;
+  const bounded = {
+    concat() {
+      checkLength(this);
+      for (let i = 0; i < arguments.length; i++) checkLength(arguments[i]);
+      return apply(concat, this, arguments);
+    },
+    copyWithin() { checkLength(this); return apply(copyWithin, this, arguments); },
+    fill() { checkLength(this); return apply(fill, this, arguments); },
+    flat() { checkLength(this); return apply(flat, this, arguments); },
+    join() { checkLength(this); return apply(join, this, arguments); },
+    reverse() { checkLength(this); return apply(reverse, this, arguments); },
+    shift() { checkLength(this); return apply(shift, this, arguments); },
+    slice() { checkLength(this); return apply(slice, this, arguments); },
+    sort() { checkLength(this); return apply(sort, this, arguments); },
+    splice() { checkLength(this); return apply(splice, this, arguments); },
+    toLocaleString() { checkLength(this); return apply(toLocaleString, this, arguments); },
+    toReversed() { checkLength(this); return apply(toReversed, this, arguments); },
+    toSorted() { checkLength(this); return apply(toSorted, this, arguments); },
+    toSpliced() { checkLength(this); return apply(toSpliced, this, arguments); },
+    unshift() { checkLength(this); return apply(unshift, this, arguments); },
+    with() { checkLength(this); return apply(replaced, this, arguments); },
+  };
+  // Assigning keeps them out of enumerations, as they were.
+  for (const name in bounded) prototype[name] = bounded[name];
 }
 
 // `new Error(404, 'text')` has a number and a message. Everything else about errors stays as it is.
@@ -60,13 +68,10 @@ function numberErrors(global) {
   defineProperty(Error, 'prototype', { writable: false });
   defineProperty(Error, 'length', { value: 1, configurable: true });
   hidden(Error, 'captureStackTrace', captureStackTrace);
-  hidden(Plain.prototype, 'constructor', Error);
-  const kinds = ['EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError',
-    'AggregateError', 'InternalError'];
-  for (let i = 0; i < kinds.length; i++) {
-    if (global[kinds[i]]) setPrototypeOf(global[kinds[i]], Error);
-  }
-  hidden(global, 'Error', Error);
+  Plain.prototype.constructor = Error;
+  const kinds = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError, AggregateError];
+  for (let i = 0; i < kinds.length; i++) setPrototypeOf(kinds[i], Error);
+  global.Error = Error;
 }
 
 export default function install() {
