@@ -280,3 +280,80 @@ fn pages_add_up() {
         assert!(resumed > 0 && whole.meter.pages_resumed == 0);
     }
 }
+
+/// A post of 1,810 bytes as it is stored, and a comment on it of 1,899.
+fn post_and_comment() -> (serde_json::Value, serde_json::Value) {
+    // What a stored version has besides its own text: 205 bytes of system properties, about.
+    let mut post = json!({
+        "id": "post", "pk": "p", "type": "post", "userId": "u", "userUsername": "name",
+        "title": "t", "content": "", "commentCount": 0, "likeCount": 0, "creationDate": "d",
+    });
+    let mut comment = json!({
+        "id": "comment", "pk": "p", "type": "comment", "userId": "u", "userUsername": "name",
+        "content": "", "creationDate": "d",
+    });
+    let fill = |item: &mut serde_json::Value, bytes: usize| {
+        let missing = bytes - draft(item).text_len();
+        item["content"] = "x".repeat(missing).into();
+        assert_eq!(draft(item).text_len(), bytes);
+    };
+    fill(&mut post, 1810);
+    fill(&mut comment, 1899);
+    (post, comment)
+}
+
+/// The script of the blog platform costs what its table was calibrated to, operation by operation.
+#[test]
+fn a_script_that_adds_a_comment() {
+    on_every_store(|db| {
+        let c = db.container(json!({}));
+        let (post, comment) = post_and_comment();
+        db.create(&c, post).unwrap();
+        let procedure = json!({"id": "createComment", "body": "function (postId, comment) {
+            var collection = getContext().getCollection();
+            var link = collection.getAltLink() + '/docs/' + postId;
+            collection.readDocument(link, function (error, post) {
+                if (error) throw error;
+                post.commentCount++;
+                collection.replaceDocument(post._self, post, function (error) {
+                    if (error) throw error;
+                    collection.createDocument(collection.getSelfLink(), comment);
+                });
+            });
+        }"});
+        let owner = engine::Owner::container("d", "c");
+        db.engine
+            .create_resource(&db.ctx(), ResourceKind::StoredProcedure, owner, &procedure, false)
+            .unwrap();
+        let run = || {
+            let guard = now(db.engine.lock(&c, &PartitionKey::parse("[\"p\"]").unwrap()));
+            let arguments = [json!("post"), comment.clone()];
+            let parse =
+                |json: &serde_json::Value| item::Value::parse(json.to_string().as_bytes()).unwrap();
+            let execution = Execution {
+                procedure: "createComment".into(),
+                arguments: arguments.iter().map(parse).collect(),
+                is_logging: false,
+            };
+            db.engine.execute(&db.ctx().with_receipt(true), guard, execution).wait()
+        };
+        let answer = run().unwrap();
+        assert_eq!(answer.charge.to_string(), "15.51");
+        let mut script = Script::default();
+        let table = table(answer.charge, answer.receipt);
+        // How many steps a script takes is the interpreter's business; that they cost little is not.
+        let steps = |line: &&str| !line.contains("script steps");
+        let lines: Vec<&str> = table.lines().filter(steps).collect();
+        script.note("a script that reads, replaces and creates", lines.join("\n"));
+        script.check("script.golden");
+
+        // The comment exists now: what was done until then is paid for.
+        let Err(engine::Error::Script(error)) = run() else { panic!("the id is taken") };
+        assert_eq!(error.receipt.unwrap().total(), error.charge);
+        assert!(error.charge > RequestCharge::ONE * 10, "{}", error.charge);
+        let spent = db.engine.usage()[0].hottest[0].1;
+        let created = db.engine.usage()[0].partitions[0].spent;
+        assert_eq!(spent, created, "everything was of one key");
+        assert_eq!(spent.to_string(), "35.65", "the post, the script, and as far as it came again");
+    });
+}

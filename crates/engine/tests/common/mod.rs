@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::{Clock, Ctx, Deadline, ManualClock, Random, Timestamp};
 use engine::ops::*;
-use engine::{Container, Engine, Error, Options, Result};
+use engine::{Container, Engine, Error, Options, Profile, Result};
 use item::{Draft, Value};
 use model::ItemId;
 use model::partition_key::PartitionKey;
@@ -21,9 +21,12 @@ pub struct Db {
     _directory: Option<tempfile::TempDir>,
 }
 
-/// Runs a test on every store.
+/// Runs a test on every store, and with queries run either way.
 pub fn on_every_store(test: impl Fn(&Db)) {
-    test(&Db::on(Arc::new(store_memory::MemoryStore::new()), None));
+    let mut db = Db::on(Arc::new(store_memory::MemoryStore::new()), None);
+    let options = Options { profile: Profile::Modern, ..options(&db.clock) };
+    db.engine = Engine::open(db.store.clone(), options).unwrap();
+    test(&db);
     let directory = tempfile::tempdir().unwrap();
     let options = store_fjall::Options::default();
     let store = store_fjall::FjallStore::open(directory.path().join("data"), options).unwrap();

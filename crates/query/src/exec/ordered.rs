@@ -64,7 +64,7 @@ struct Cursor {
     paid: usize,
     /// Pages served.
     pages: u32,
-    /// Entries to read next: more while they lead to nothing.
+    /// Entries to read next: the more, the longer it goes on.
     batch: usize,
 }
 
@@ -368,11 +368,8 @@ impl<'a> OrderedWalk<'a> {
         let batch = source.entries(ctx, partition, span, self.direction, after, entries_max)?;
         cursor.after = batch.rows.last().cloned().or(cursor.after.take());
         cursor.is_last = batch.is_last || batch.rows.is_empty();
-        let before = cursor.buffer.len();
-        let found = self.reader.items_of(partition, batch.rows)?;
-        cursor.buffer.extend(found);
-        let is_barren = cursor.buffer.iter().skip(before).all(|(_, item)| item.is_none());
-        cursor.batch = if is_barren { (2 * entries_max).min(ENTRIES_MAX) } else { rows_max };
+        cursor.buffer.extend(self.reader.items_of(partition, batch.rows)?);
+        cursor.batch = (2 * entries_max).min(ENTRIES_MAX);
         Ok(())
     }
 
