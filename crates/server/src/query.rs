@@ -246,10 +246,9 @@ async fn fetch(
     let mut request = container
         .query(&flags.text, &parameters, -1)
         .with(headers::POPULATE_QUERY_METRICS, "true")
-        .with(headers::ENABLE_SCAN, "true");
-    if flags.receipt {
-        request = request.with(headers::RECEIPT, "true");
-    }
+        .with(headers::ENABLE_SCAN, "true")
+        // Also for its charge, which the other header rounds.
+        .with(headers::RECEIPT, "true");
     if let Some(continuation) = continuation {
         request = request.with(headers::CONTINUATION, continuation);
     }
@@ -260,9 +259,11 @@ async fn fetch(
     let rows = reply.rows()?.iter().map(|row| row.to_string().into()).collect();
     let loaded = reply.query_metric("retrievedDocumentCount").unwrap_or_default();
     let meter = MeterReading { items_read: loaded as u64, ..MeterReading::default() };
-    let charge = charge_of(reply.charge());
-    let receipt = reply.header(headers::RECEIPT).filter(|_| flags.receipt);
-    let receipt = receipt.map(serde_json::from_str).transpose().context("the receipt")?;
+    let receipt = reply.header(headers::RECEIPT).map(serde_json::from_str::<Value>);
+    let receipt = receipt.transpose().context("the receipt cannot be read")?;
+    let units = receipt.as_ref().and_then(|receipt| receipt["units"].as_u64());
+    let charge = units.map_or_else(|| charge_of(reply.charge()), RequestCharge::from_raw);
+    let receipt = receipt.filter(|_| flags.receipt);
     let continuation = reply.continuation().map(str::to_owned);
     Ok(Page { rows, continuation, charge, meter, receipt })
 }

@@ -122,3 +122,38 @@ fn mistakes_are_shown_where_they_are() {
     let said = fail(1, &["query", "db/c", "SELECT 1", "--data-dir", "/nowhere"]);
     assert!(said.contains("holds no database"), "{said}");
 }
+
+#[test]
+fn a_receipt_adds_up_here_and_there() {
+    let directory = data();
+    let query = ["SELECT VALUE COUNT(1) FROM c WHERE c.n > 200", "--receipt"];
+    let here = ask(directory.path(), &query);
+    let said = stderr(&here);
+    let lines: Vec<&str> = said.lines().collect();
+    let cell = |line: &str| line.split_whitespace().last().unwrap().parse::<f64>().unwrap();
+    let (total, parts) = lines[1..lines.len() - 1].split_last().unwrap();
+    assert!(lines[0].trim_start().starts_with("count"), "{said}");
+    assert!(parts[0].starts_with("physical partitions sought"), "{said}");
+    assert!(total.starts_with("total"), "{said}");
+    // Each line is rounded by itself.
+    let sum: f64 = parts.iter().map(|line| cell(line)).sum();
+    assert!((cell(total) - sum).abs() < 0.03, "{said}");
+    let charge = format!("1 row, {} RU, ", cell(total));
+    assert!(lines[lines.len() - 1].starts_with(&charge), "{said}");
+
+    let server = Server::start(&directory.path().join("data"));
+    let endpoint = format!("http://{}", server.client.address);
+    let there = run(&[&["query", "db/c", "--endpoint", &endpoint], &query[..]].concat());
+    let told = stderr(&there);
+    assert_eq!(told.lines().collect::<Vec<_>>()[..lines.len() - 1], lines[..lines.len() - 1]);
+    server.stop();
+
+    let data = directory.path().join("data");
+    let flags = ["--ru-profile", "modern", "--enforce-throughput", "true"];
+    let server = Server::with(&[&["--data-dir", text(&data)], &flags[..]].concat());
+    let endpoint = format!("http://{}", server.client.address);
+    let modern = run(&[&["query", "db/c", "--endpoint", &endpoint], &query[..]].concat());
+    assert_eq!(rows(&modern), rows(&here));
+    assert!(stderr(&modern).contains("1 row, 2.74 RU, "), "49 entries: {}", stderr(&modern));
+    server.stop();
+}

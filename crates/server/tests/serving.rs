@@ -191,11 +191,9 @@ fn a_port_that_is_taken_is_refused_before_data_is_touched() {
 
 #[test]
 fn what_is_not_safe_or_not_there_is_refused() {
-    let refused: [&[&str]; 6] = [
+    let refused: [&[&str]; 4] = [
         &["--listen", "0.0.0.0:0"],
         &["--store", "postgres://localhost/db"],
-        &["--enforce-throughput", "true"],
-        &["--ru-profile", "modern"],
         &["--in-memory", "--data-dir", "data"],
         &["--tls-cert", "cert.pem"],
     ];
