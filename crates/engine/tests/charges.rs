@@ -357,3 +357,49 @@ fn a_script_that_adds_a_comment() {
         assert_eq!(spent.to_string(), "35.65", "the post, the script, and as far as it came again");
     });
 }
+
+/// A vector is one term and one more per KB, a geometry one for each cell that covers it, a text
+/// one for each of its words.
+#[test]
+fn terms_of_other_indexes() {
+    let db = Db::memory();
+    let paths = |path: &str| json!([{"path": path}]);
+    let c = db.container(json!({
+        "indexingPolicy": {
+            "includedPaths": [{"path": "/n/?"}],
+            "excludedPaths": [{"path": "/*"}],
+            "vectorIndexes": [{"path": "/vector", "type": "flat"}],
+            "spatialIndexes": [{"path": "/place/*", "types": ["Point"]}],
+            "fullTextIndexes": paths("/text"),
+        },
+        "vectorEmbeddingPolicy": {"vectorEmbeddings": [{
+            "path": "/vector", "dataType": "float32", "dimensions": 300,
+            "distanceFunction": "cosine",
+        }]},
+        "fullTextPolicy": {"fullTextPaths": [{"path": "/text", "language": "en-US"}]},
+    }));
+    let terms = |answer: ItemAnswer| answer.charge.raw() / 400_000 - 26;
+    let made = |id: &str, name: &str, value: serde_json::Value| {
+        let mut body = json!({"id": id, "pk": "p", "n": 1});
+        body[name] = value;
+        terms(db.create(&c, body).unwrap())
+    };
+    let plain = made("a", "other", json!(1));
+    assert_eq!(plain, 2 * 2 + 1, "id, n and the key");
+    let vector = json!(vec![0; 300]);
+    // 1,200 bytes are two KB, begun.
+    assert_eq!(made("b", "vector", vector.clone()), plain + 1 + 2);
+    assert_eq!(made("c", "vector", json!("none")), plain);
+    assert_eq!(made("d", "text", json!("red fox and red hen")), plain + 3);
+    let point = json!({"type": "Point", "coordinates": [10.75, 59.91]});
+    let cells = made("e", "place", point) - plain;
+    assert!((1..=8).contains(&cells), "{cells}");
+
+    let replaced = |value: serde_json::Value| {
+        let body = json!({"id": "b", "pk": "p", "n": 1, "vector": value});
+        terms(db.replace(&c, "b", body).unwrap()) - 26
+    };
+    assert_eq!(replaced(vector), 0, "nothing changed");
+    assert_eq!(replaced(json!(vec![1; 300])), 3 + 3, "removed and added");
+    assert_eq!(replaced(json!(null)), 3, "removed");
+}
