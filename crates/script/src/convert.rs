@@ -106,11 +106,12 @@ pub(crate) struct Bounds<'a> {
 
 /// A JavaScript value as `JSON.stringify` sees it; undefined for what it leaves out.
 pub(crate) fn to_value(value: &JsValue<'_>, bounds: Bounds<'_>) -> Result<Value, Unfit> {
-    let plain = match value.type_of() {
-        Type::Object | Type::Array => Some(JsObject::new(value.ctx().clone())?.get_prototype()),
-        _ => None,
+    let is_plain = matches!(value.type_of(), Type::Object | Type::Array);
+    let plain = match is_plain {
+        true => JsObject::new(value.ctx().clone())?.get_prototype(),
+        false => None,
     };
-    let mut walk = Walk { bytes_left: bounds.bytes_max, bounds, steps: 0, plain: plain.flatten() };
+    let mut walk = Walk { bytes_left: bounds.bytes_max, bounds, steps: 0, plain };
     match walk.value(value, 1) {
         Ok(found) => Ok(found.unwrap_or_default()),
         Err(Snag::Odd) => match stringified(value, bounds.bytes_max)? {

@@ -21,11 +21,13 @@ pub(crate) struct Thrown {
 
 /// Takes the pending exception.
 pub(crate) fn take(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Thrown {
-    match error {
-        rquickjs::Error::Exception => read(&ctx.catch()),
-        rquickjs::Error::Allocation => out_of_memory(),
-        other => Thrown { message: format!("InternalError: {other}"), ..Thrown::default() },
+    if error.is_exception() {
+        return read(&ctx.catch());
     }
+    if matches!(error, rquickjs::Error::Allocation) {
+        return out_of_memory();
+    }
+    Thrown { message: format!("InternalError: {error}"), ..Thrown::default() }
 }
 
 /// What a script finds when its memory is used up.

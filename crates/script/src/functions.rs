@@ -10,13 +10,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use item::{Node, Value};
+use rquickjs::Ctx;
 use rquickjs::function::Args;
-use rquickjs::{Ctx, Function, Persistent};
 
 use crate::call::{Failure, Limits};
 use crate::convert::{self, Bounds, Unfit};
 use crate::errors::{self, Thrown};
-use crate::machine::{End, Machine};
+use crate::machine::{End, Loaded, Machine};
 use crate::program::Program;
 
 /// An argument of a function, borrowed from the query.
@@ -30,7 +30,7 @@ pub enum Argument<'a> {
 
 /// The functions of one query, in one runtime. They stay on the thread that made them.
 pub struct Functions {
-    functions: Vec<Persistent<Function<'static>>>,
+    functions: Vec<Loaded>,
     // Last, because the handles above must go before their runtime.
     machine: Machine,
 }
@@ -54,21 +54,19 @@ impl Functions {
         until: Instant,
         revoked: Option<Arc<AtomicBool>>,
     ) -> Result<Functions, Failure> {
-        machine.watch.start(until, revoked);
-        let load = |ctx: Ctx<'_>| {
-            let load = |program: &Arc<Program>| {
-                program.load(&ctx).map(|function| Persistent::save(&ctx, function))
-            };
-            let functions = programs.iter().map(load).collect::<rquickjs::Result<Vec<_>>>();
-            functions.map_err(|error| failure(&machine, &ctx, Unfit::Thrown(error)))
-        };
-        let functions = machine.context.with(load)?;
+        let load = |program: &Arc<Program>| machine.load(program);
+        let functions = programs.iter().map(load).collect::<rquickjs::Result<Vec<_>>>();
+        let functions = functions.map_err(|_| exception(errors::out_of_memory(), 0))?;
+        machine.start(until, revoked);
         Ok(Functions { functions, machine })
     }
 
     /// Calls a function by its place in the list. What JSON leaves out comes back as undefined.
     pub fn call(&self, function: usize, arguments: &[Argument<'_>]) -> Result<Value, Failure> {
         let call = |ctx: Ctx<'_>| {
+            if self.machine.watch.ended().is_some() {
+                return Err(failure(&self.machine, &ctx, Unfit::Late));
+            }
             let called = self.call_in(&ctx, function, arguments);
             called.map_err(|unfit| failure(&self.machine, &ctx, unfit))
         };

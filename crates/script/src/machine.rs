@@ -6,8 +6,8 @@
 //! INVARIANTS
 //! (M1) Nothing of a machine outlives it, and no machine runs two scripts: a script cannot see what
 //!      another left.
-//! (M2) Code of a script runs only between `watch.start` and the end of its call, so there is always
-//!      a deadline.
+//! (M2) Code of a script runs only after `start`, so there is always a deadline and a memory limit.
+//! (M3) Bytecode is read only while there is memory for it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rquickjs::context::intrinsic;
-use rquickjs::{Context, Ctx, Runtime};
+use rquickjs::{Context, Ctx, Function, Persistent, Runtime, String as JsString};
 
 use crate::call::Limits;
 use crate::program::Program;
@@ -26,6 +26,10 @@ pub(crate) const STEPS_PER_POLL: u64 = 10_000;
 
 /// Garbage that a runtime may hold before it looks for cycles. Most scripts end before.
 const COLLECT_FROM_BYTES: usize = 8 << 20;
+
+/// Memory that is freed when a script has to end. The engine makes an error for that, and if there is
+/// no memory for it, throws something that the script can catch.
+const RESERVE_BYTES: usize = 32 << 10;
 
 /// What a script can use of the language. Without `Eval`, `eval` and `new Function` throw.
 type Intrinsics = (
@@ -40,6 +44,9 @@ type Intrinsics = (
     intrinsic::WeakRef,
 );
 
+/// The function of a program, in its machine.
+pub(crate) type Loaded = Persistent<Function<'static>>;
+
 /// A runtime with its one context.
 pub(crate) struct Machine {
     pub(crate) context: Context,
@@ -51,20 +58,42 @@ impl Machine {
     /// A runtime with the guards in place. Costs about as much as a hundred function calls.
     pub(crate) fn new(limits: &Limits) -> rquickjs::Result<Machine> {
         let runtime = Runtime::new()?;
-        runtime.set_memory_limit(limits.memory_bytes);
         runtime.set_max_stack_size(limits.stack_bytes);
         runtime.set_gc_threshold(COLLECT_FROM_BYTES);
         let watch = Rc::new(Watch::default());
         let polled = watch.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || polled.poll())));
         let context = Context::custom::<Intrinsics>(&runtime)?;
-        context.with(|ctx| guards().load(&ctx)?.call::<_, ()>(()))?;
+        context.with(|ctx| {
+            guards().load(&ctx)?.call::<_, ()>(())?;
+            watch.set_reserve(JsString::from_str(ctx, &" ".repeat(RESERVE_BYTES))?);
+            Ok::<_, rquickjs::Error>(())
+        })?;
         Ok(Machine { context, watch, limits: limits.clone() })
+    }
+
+    /// Loads a program. Before `start`, because the engine does not survive running out of memory
+    /// while it reads bytecode.
+    pub(crate) fn load(&self, program: &Program) -> rquickjs::Result<Loaded> {
+        self.context.with(|ctx| program.load(&ctx).map(|loaded| Persistent::save(&ctx, loaded)))
+    }
+
+    /// Puts the limits of a call in place.
+    pub(crate) fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
+        self.context.runtime().set_memory_limit(self.limits.memory_bytes);
+        self.watch.start(until, revoked);
     }
 
     /// Runs promise jobs until there are none, or the script has to end.
     pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>) {
         while self.watch.end().is_none() && ctx.execute_pending_job() {}
+    }
+}
+
+/// The reserve is a value of the engine and must go before it.
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.watch.reserve.borrow_mut().take();
     }
 }
 
@@ -103,11 +132,12 @@ pub(crate) struct Watch {
     revoked: RefCell<Option<Arc<AtomicBool>>>,
     end: Cell<Option<End>>,
     polls: Cell<u64>,
+    reserve: RefCell<Option<Persistent<JsString<'static>>>>,
 }
 
 impl Watch {
     /// Sets the deadline, and the flag by which others end the script.
-    pub(crate) fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
+    fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
         self.polls.set(0);
         self.until.set(Some(until));
         *self.revoked.borrow_mut() = revoked;
@@ -142,9 +172,18 @@ impl Watch {
         self.end.get()
     }
 
+    fn set_reserve(&self, text: JsString<'_>) {
+        let ctx = text.ctx().clone();
+        *self.reserve.borrow_mut() = Some(Persistent::save(&ctx, text));
+    }
+
     fn poll(&self) -> bool {
         self.polls.set(self.polls.get() + 1);
-        self.end().is_some()
+        let has_ended = self.end().is_some();
+        if has_ended {
+            self.reserve.borrow_mut().take();
+        }
+        has_ended
     }
 
     fn is_revoked(&self) -> bool {

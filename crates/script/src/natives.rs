@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use base::Random;
 use item::{Object, Value};
-use rquickjs::{Ctx, Function, Object as JsObject, Value as JsValue};
+use rquickjs::{Ctx, Function, Object as JsObject, String as JsString, Value as JsValue};
 
 use crate::call::Limits;
 use crate::convert::{self, Bounds, Unfit};
@@ -159,10 +159,10 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<
         evaluate(&own, &ctx, &expression, &values)
     };
     native.set("evaluate", Function::new(ctx.clone(), evaluate)?)?;
-    let load = |ctx: Ctx<'js>| queries().load(&ctx);
+    let load = |ctx: Ctx<'js>| load_queries(&ctx);
     native.set("loadQueries", Function::new(ctx.clone(), load)?)?;
     native.set("translate", Function::new(ctx.clone(), translate_predicate)?)?;
-    let path = |source: String| translate::path(&source);
+    let path = |source: JsString<'js>| translate_path(&source);
     native.set("translatePath", Function::new(ctx.clone(), path)?)?;
     let own = desk.clone();
     let fits = move |value: JsValue<'js>| fits(&own, &value);
@@ -173,6 +173,16 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<
     native
         .set("halt", Function::new(ctx.clone(), move |error: JsValue<'js>| halt(&own, &error))?)?;
     Ok(native)
+}
+
+/// More than loading the query API takes.
+const QUERIES_BYTES: usize = 512 << 10;
+
+/// Loads the query API, if there is memory for it (M3).
+fn load_queries<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Function<'js>> {
+    let probe = JsString::from_str(ctx.clone(), &" ".repeat(QUERIES_BYTES))?;
+    drop(probe);
+    queries().load(ctx)
 }
 
 fn queries() -> &'static Program {
@@ -337,11 +347,12 @@ fn evaluate<'js>(
 /// A predicate as `{text, parameters}`, or undefined.
 fn translate_predicate<'js>(
     ctx: Ctx<'js>,
-    source: String,
+    source: JsString<'js>,
     captures: JsValue<'js>,
     parameters_before: usize,
 ) -> rquickjs::Result<JsValue<'js>> {
     let captures = captured(&captures)?;
+    let source = convert::to_string(&source)?;
     let Some(found) = translate::predicate(&source, &captures, parameters_before) else {
         return Ok(JsValue::new_undefined(ctx));
     };
@@ -358,18 +369,22 @@ fn translate_predicate<'js>(
     Ok(result.into_value())
 }
 
+fn translate_path(source: &JsString<'_>) -> rquickjs::Result<Option<String>> {
+    Ok(translate::path(&convert::to_string(source)?))
+}
+
 /// Captured variables that are scalars; others cannot be said in SQL.
 fn captured(captures: &JsValue<'_>) -> rquickjs::Result<Captures> {
     let Some(object) = captures.as_object() else { return Ok(Captures::new()) };
     let unbound = Bounds { bytes_max: usize::MAX, watch: None };
     let mut scalars = Captures::new();
-    for member in object.props::<String, JsValue<'_>>() {
+    for member in object.props::<JsString<'_>, JsValue<'_>>() {
         let (name, value) = member?;
         if !value.is_object()
             && let Ok(value) = convert::to_value(&value, unbound)
             && !value.is_undefined()
         {
-            scalars.insert(name, value);
+            scalars.insert(convert::to_string(&name)?, value);
         }
     }
     Ok(scalars)

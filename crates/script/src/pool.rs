@@ -276,7 +276,8 @@ impl Shared {
     fn watch(self: &Arc<Shared>) {
         let mut state = self.state.lock();
         loop {
-            let (late, expired) = state.take_late(Instant::now());
+            let now = Instant::now();
+            let (late, expired) = (state.take_late(now), state.take_expired(now));
             if !late.is_empty() || !expired.is_empty() {
                 self.add_thread(&mut state);
                 drop(state);
@@ -299,28 +300,24 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out what runs too long, and what has waited too long.
-    fn take_late(&mut self, now: Instant) -> (Vec<Arc<dyn Task>>, Vec<Arc<dyn Task>>) {
-        let mut late = Vec::new();
-        self.running.retain(|watched| {
-            let is_late = watched.overdue_at <= now;
-            if is_late && !watched.job.is_committing() {
-                late.push(watched.job.clone());
-                return false;
-            }
-            true
-        });
+    /// Takes out what runs too long; its threads are lost.
+    fn take_late(&mut self, now: Instant) -> Vec<Arc<dyn Task>> {
+        let is_late = |watched: &Watched| watched.overdue_at <= now && !watched.job.is_committing();
+        let (late, running) = std::mem::take(&mut self.running).into_iter().partition(is_late);
+        self.running = running;
+        let late: Vec<Watched> = late;
         self.lost += late.len();
         self.threads -= late.len();
-        let mut expired = Vec::new();
-        self.queue.retain(|waiting| {
-            let is_late = waiting.until.is_some_and(|until| until <= now);
-            if is_late {
-                expired.push(waiting.job.clone());
-            }
-            !is_late
-        });
-        (late, expired)
+        late.into_iter().map(|watched| watched.job).collect()
+    }
+
+    /// Takes out what has waited too long.
+    fn take_expired(&mut self, now: Instant) -> Vec<Arc<dyn Task>> {
+        let is_expired = |waiting: &Waiting| waiting.until.is_some_and(|until| until <= now);
+        let (expired, queue) = std::mem::take(&mut self.queue).into_iter().partition(is_expired);
+        self.queue = queue;
+        let expired: VecDeque<Waiting> = expired;
+        expired.into_iter().map(|waiting| waiting.job).collect()
     }
 
     /// When there may next be something late. Jobs that commit are not looked at again.

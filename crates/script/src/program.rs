@@ -16,12 +16,13 @@
 use std::ffi::CString;
 use std::time::{Duration, Instant};
 
+use rquickjs::function::This;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, WriteOptions};
 
 /// What comes before the source on its first line.
 const PREFIX: &str = "export default ";
 
-/// A top level that is no mere function could run; this ends it.
+/// A top level that is more than a function runs while it is looked at; this ends it.
 const COMPILE_TIME_MAX: Duration = Duration::from_millis(500);
 const COMPILE_MEMORY_MAX: usize = 128 << 20;
 
@@ -53,16 +54,14 @@ impl Program {
         }
         let start = skip_trivia(source, 0);
         let text = format!("{PREFIX}{}{}", source[..start].replace(';', " "), &source[start..]);
-        let (bytecode, function) = compile_module(&name, &text, WriteOptions::default())?;
+        let (bytecode, function) = compile_module(&name, &text, Purpose::Script)?;
         check_surroundings(source, start, &function)?;
         Ok(Program { name, bytecode })
     }
 
-    /// Compiles a module of ours. It does not carry its source: nobody reads it, and loading gets
-    /// faster.
+    /// Compiles a module of ours.
     pub(crate) fn module(name: &str, text: &str) -> Result<Program, SyntaxError> {
-        let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
-        let (bytecode, _) = compile_module(name, text, options)?;
+        let (bytecode, _) = compile_module(name, text, Purpose::Prelude)?;
         Ok(Program { name: name.to_owned(), bytecode })
     }
 
@@ -92,11 +91,20 @@ fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || "():".contains(c) { '_' } else { c }).collect()
 }
 
-/// The bytecode of a module, and the source text of its default export.
+/// What a module is compiled for.
+#[derive(Clone, Copy, PartialEq)]
+enum Purpose {
+    /// A script: it keeps its source, because scripts read the source of their functions.
+    Script,
+    /// A module of ours. Without source it loads faster.
+    Prelude,
+}
+
+/// The bytecode of a module, and the source text of its default export if it is a script's.
 fn compile_module(
     name: &str,
     text: &str,
-    options: WriteOptions,
+    purpose: Purpose,
 ) -> Result<(Vec<u8>, String), SyntaxError> {
     let broken = |_| failed("The script could not be compiled");
     let runtime = Runtime::new().map_err(broken)?;
@@ -105,9 +113,8 @@ fn compile_module(
     runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() > until)));
     let context = Context::full(&runtime).map_err(broken)?;
     context.with(|ctx| {
-        compile_in(&ctx, name, text, options).map_err(|error| match error {
-            rquickjs::Error::Exception => syntax_error(&ctx),
-            other => failed(&other.to_string()),
+        compile_in(&ctx, name, text, purpose).map_err(|error| {
+            if error.is_exception() { syntax_error(&ctx) } else { failed(&error.to_string()) }
         })
     })
 }
@@ -116,21 +123,48 @@ fn compile_in(
     ctx: &Ctx<'_>,
     name: &str,
     text: &str,
-    options: WriteOptions,
+    purpose: Purpose,
 ) -> rquickjs::Result<(Vec<u8>, String)> {
-    let name = CString::new(name)?;
-    let module = Module::declare(ctx.clone(), name, text)?;
-    let bytecode = module.write(options)?;
-    let (module, _) = module.eval()?;
-    let function: rquickjs::Value<'_> = module.get("default")?;
-    let Some(function) = function.into_function() else {
-        return Err(Exception::throw_syntax(ctx, "A script must be one function"));
+    let module = Module::declare(ctx.clone(), CString::new(name)?, text)?;
+    let strip_source = purpose == Purpose::Prelude;
+    let bytecode = module.write(WriteOptions { strip_source, ..WriteOptions::default() })?;
+    let text = match purpose {
+        Purpose::Script => function_text(ctx, module)?,
+        Purpose::Prelude => String::new(),
     };
+    Ok((bytecode, text))
+}
+
+/// Takes away everything that a top level could call. A built-in function might not look at the
+/// clock; what is left does.
+const BARE: &str = "{
+    const { ownKeys, deleteProperty, getPrototypeOf } = Reflect;
+    const literals = [{}, function () {}, [], '', 0, true, Symbol(), 0n, /x/, async () => {}, function* () {},
+        async function* () {}, (function* () {})(), (async function* () {})(), [].values(), Promise.resolve()];
+    const prototypes = literals.map((literal) => getPrototypeOf(Object(literal)));
+    const bases = prototypes.map((prototype) => getPrototypeOf(prototype) ?? prototype);
+    const targets = [...prototypes, ...bases, globalThis];
+    for (let i = 0; i < targets.length; i++) {
+        const keys = ownKeys(targets[i]);
+        for (let at = 0; at < keys.length; at++) deleteProperty(targets[i], keys[at]);
+    }
+}";
+
+/// The source text of the function that a module exports.
+///
+/// The module is evaluated for that. If it is as it should be, that makes the function and nothing
+/// else; if it is not, its top level runs, with nothing to call and not for long.
+fn function_text<'js>(ctx: &Ctx<'js>, module: Module<'js>) -> rquickjs::Result<String> {
     let constructor: Object<'_> = ctx.globals().get("Function")?;
     let prototype: Object<'_> = constructor.get("prototype")?;
     let to_string: Function<'_> = prototype.get("toString")?;
-    let text: String = to_string.call((rquickjs::function::This(function),))?;
-    Ok((bytecode, text))
+    ctx.eval::<(), _>(BARE)?;
+    let (module, _) = module.eval()?;
+    let exported = module.get::<_, rquickjs::Value<'_>>("default").ok();
+    let Some(function) = exported.and_then(rquickjs::Value::into_function) else {
+        return Err(Exception::throw_syntax(ctx, "A script must be one function"));
+    };
+    to_string.call((This(function),))
 }
 
 /// The pending exception as a syntax error, with the place from its stack.
@@ -260,5 +294,13 @@ mod tests {
         check("function f() { with (a) {} }", 1, 16, "");
         check("function f() { a\0 }", 1, 17, "character");
         check("function f() {} while (true);", 1, 17, "nothing may follow");
+        check(
+            "(() => { 'a'.repeat(1e7).indexOf('a'.repeat(5e6) + 'b'); return () => 1; })()",
+            1,
+            1,
+            "",
+        );
+        check("[1, 2].map(function () {})[0]", 1, 1, "");
+        check("Math.max", 1, 1, "");
     }
 }

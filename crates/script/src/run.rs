@@ -25,7 +25,7 @@ use rquickjs::{Ctx, Function, Object as JsObject, Persistent, Value as JsValue};
 use crate::call::{Call, Collection, Failure, Limits, Outcome, Role, TriggerOperation};
 use crate::convert::{self, Unfit};
 use crate::errors::{self, Thrown};
-use crate::machine::{End, Machine, prelude};
+use crate::machine::{End, Loaded, Machine, prelude};
 use crate::natives::{self, Desk, Refusal};
 use crate::operation::Reply;
 use crate::port::Port;
@@ -80,8 +80,11 @@ impl Stage {
     ) -> Result<Outcome, Failure> {
         *self.desk.port.borrow_mut() = Some(port);
         self.desk.accept_until.set(Some(times.accept_until));
-        self.machine.watch.start(times.until, Some(times.revoked));
-        let run = || self.machine.context.with(|ctx| self.run_in(&ctx, call));
+        let Ok(function) = self.machine.load(&call.program) else {
+            return Err(self.failure(None));
+        };
+        self.machine.start(times.until, Some(times.revoked));
+        let run = || self.machine.context.with(|ctx| self.run_in(&ctx, call, function));
         let ran = catch_unwind(AssertUnwindSafe(run));
         self.desk.clear();
         self.desk.port.borrow_mut().take();
@@ -109,8 +112,8 @@ impl Stage {
         Failure::Exception { number, message, stack, log: self.desk.log.take(), fuel }
     }
 
-    fn run_in(&self, ctx: &Ctx<'_>, call: &Call) -> Result<Outcome, Break> {
-        self.turn(ctx, || self.start(ctx, call))?;
+    fn run_in(&self, ctx: &Ctx<'_>, call: &Call, function: Loaded) -> Result<Outcome, Break> {
+        self.turn(ctx, || self.start(ctx, call, function))?;
         while let Some(operation) = self.desk.next() {
             let reply = self.desk.ask(|port| port.run(operation)).ok_or(Break::Ended)?;
             self.turn(ctx, || self.answer(ctx, reply))?;
@@ -145,10 +148,10 @@ impl Stage {
         thrown.map_err(Break::Thrown)
     }
 
-    fn start(&self, ctx: &Ctx<'_>, call: &Call) -> rquickjs::Result<()> {
+    fn start(&self, ctx: &Ctx<'_>, call: &Call, function: Loaded) -> rquickjs::Result<()> {
         let config = config(ctx, call)?;
         self.begin.clone().restore(ctx)?.call::<_, ()>((config,))?;
-        let function = call.program.load(ctx)?;
+        let function = function.restore(ctx)?;
         let arguments: &[Value] = match &call.role {
             Role::Procedure { arguments } => arguments,
             Role::PreTrigger { .. } | Role::PostTrigger { .. } => &[],

@@ -45,10 +45,8 @@ pub(crate) fn predicate(
 
 /// A function that returns a property, as a path on `c`.
 pub(crate) fn path(source: &str) -> Option<String> {
-    match parser::parse(source, &Captures::new())? {
-        Expression::Path(steps) if !steps.is_empty() => Some(path_text(&steps)),
-        _ => None,
-    }
+    let Expression::Path(steps) = parser::parse(source, &Captures::new())? else { return None };
+    (!steps.is_empty()).then(|| path_text(&steps))
 }
 
 struct Writer {
@@ -295,16 +293,12 @@ mod tests {
         );
         check(
             "d => !(d.a === 1 || d.b !== 2)",
-            concat!(
-                r#"((c["a"] != @p0 OR NOT IS_DEFINED(c["a"])) AND (c["b"] = @p1)) | @p0=1 @p1=2"#
-            ),
+            r#"((c["a"] != @p0 OR NOT IS_DEFINED(c["a"])) AND (c["b"] = @p1)) | @p0=1 @p1=2"#,
         );
         check("d => d.n % 2 === 1", r#"((c["n"] % @p0) = @p1) | @p0=2 @p1=1"#);
         check(
             "d => d.a === d.b",
-            concat!(
-                r#"(c["a"] = c["b"] OR (NOT IS_DEFINED(c["a"]) AND NOT IS_DEFINED(c["b"]))) | "#
-            ),
+            r#"(c["a"] = c["b"] OR (NOT IS_DEFINED(c["a"]) AND NOT IS_DEFINED(c["b"]))) | "#,
         );
         check("d => d.a === outer", r#"(c["a"] = @p0) | @p0="o""#);
         check("d => true", "true | ");

@@ -395,8 +395,10 @@ export default function install(native) {
     delete callbacks[first];
     first += 1;
     if (refusal !== undefined) {
+      // Scripts log such errors as JSON: number and body show, unlike those of ordinary errors.
       const error = fail(statusCode, refusal);
-      hidden(error, 'body', refusal);
+      defineProperty(error, 'number', { value: statusCode, writable: true, configurable: true, enumerable: true });
+      defineProperty(error, 'body', { value: refusal, writable: true, configurable: true, enumerable: true });
       if (callback === undefined) throw error;
       callback(error, undefined, infoOf(statusCode));
     } else if (callback !== undefined) {

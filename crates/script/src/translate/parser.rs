@@ -202,12 +202,8 @@ impl Parser {
             let inner = self.unary()?;
             self.node(Expression::Not(Box::new(inner)))
         } else if self.eat("-") {
-            match self.unary()? {
-                Expression::Literal(Value::Number(number)) => {
-                    self.node(Expression::Literal(Value::Number(-number)))
-                }
-                _ => None,
-            }
+            let Expression::Literal(Value::Number(number)) = self.unary()? else { return None };
+            self.node(Expression::Literal(Value::Number(-number)))
         } else {
             self.primary()
         };
