@@ -52,3 +52,9 @@ pub const IF_MATCH: &str = "if-match";
 pub const IF_NONE_MATCH: &str = "if-none-match";
 /// Asks for an answer without the body the client knows already.
 pub const PREFER: &str = "prefer";
+/// The trigger that runs before a write.
+pub const PRE_TRIGGER: &str = "x-ms-documentdb-pre-trigger-include";
+/// The trigger that runs behind a write, within it.
+pub const POST_TRIGGER: &str = "x-ms-documentdb-post-trigger-include";
+/// How many milliseconds to wait before asking again.
+pub const RETRY_AFTER: &str = "x-ms-retry-after-ms";

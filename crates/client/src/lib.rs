@@ -42,5 +42,5 @@ pub use error::Error;
 pub use http::Client;
 pub use link::Link;
 pub use reply::Reply;
-pub use request::{Changes, Container, Request, Scope, Verb};
+pub use request::{Changes, Container, Request, Scope, Trigger, Verb};
 pub use sign::{Key, date_now};

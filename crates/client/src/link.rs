@@ -67,6 +67,11 @@ impl Link {
         Link::container(database, container).feed("udfs")
     }
 
+    /// All triggers of a container.
+    pub fn triggers(database: &str, container: &str) -> Link {
+        Link::container(database, container).feed("triggers")
+    }
+
     /// The path of the request.
     pub fn path(&self) -> &str {
         &self.path
@@ -155,6 +160,7 @@ mod tests {
         check(Link::procedures("d", "c"), "/dbs/d/colls/c/sprocs", "sprocs", "dbs/d/colls/c");
         let (path, name) = ("/dbs/d/colls/c/sprocs/a%20b", "dbs/d/colls/c/sprocs/a b");
         check(Link::procedure("d", "c", "a b"), path, "sprocs", name);
+        check(Link::triggers("d", "c"), "/dbs/d/colls/c/triggers", "triggers", "dbs/d/colls/c");
         check(Link::database("é"), "/dbs/%C3%A9", "dbs", "dbs/é");
     }
 

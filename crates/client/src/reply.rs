@@ -1,6 +1,7 @@
 //! What a server answered.
 
 use std::fmt::{Display, Formatter};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::HeaderMap;
@@ -45,6 +46,11 @@ impl Reply {
         self.header(headers::SESSION_TOKEN)
     }
 
+    /// How many physical partitions have answered: a session token has a piece for each.
+    pub fn partitions(&self) -> usize {
+        self.session().map_or(0, |token| token.split(',').filter(|piece| !piece.is_empty()).count())
+    }
+
     /// Where a feed goes on, if it does.
     pub fn continuation(&self) -> Option<&str> {
         self.header(headers::CONTINUATION)
@@ -60,6 +66,11 @@ impl Reply {
         let pieces = self.header(headers::QUERY_METRICS)?.split(';');
         let (_, number) = pieces.filter_map(|piece| piece.split_once('=')).find(|p| p.0 == name)?;
         number.parse().ok()
+    }
+
+    /// How long a client should wait before it asks again, if the server says so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.header(headers::RETRY_AFTER)?.parse().ok().map(Duration::from_millis)
     }
 
     /// What the status means in particular; 0 if it says nothing.
@@ -116,6 +127,16 @@ mod tests {
         reply.headers.insert(headers::QUERY_METRICS, metrics);
         assert_eq!(reply.query_metric("b"), Some(2.5));
         assert_eq!(reply.query_metric("c"), None);
+    }
+
+    #[test]
+    fn how_many_partitions_answered() {
+        let mut reply = Reply { status: 200, headers: HeaderMap::new(), body: Bytes::new() };
+        assert_eq!(reply.partitions(), 0);
+        for (token, expect) in [("0:-1#5", 1), ("0:-1#5,1:-1#7,2:-1#1", 3), ("", 0)] {
+            reply.headers.insert(headers::SESSION_TOKEN, token.parse().unwrap());
+            assert_eq!(reply.partitions(), expect, "{token}");
+        }
     }
 
     #[test]

@@ -101,6 +101,26 @@ impl Request {
         self.with(headers::PREFER, "return=minimal")
     }
 
+    /// The request with a trigger that runs before the write.
+    pub fn with_pre_trigger(self, name: &str) -> Request {
+        self.with(headers::PRE_TRIGGER, name)
+    }
+
+    /// The request with a trigger that runs behind the write, within it.
+    pub fn with_post_trigger(self, name: &str) -> Request {
+        self.with(headers::POST_TRIGGER, name)
+    }
+
+    /// The request for the version with this etag only.
+    pub fn if_match(self, etag: &str) -> Request {
+        self.with(headers::IF_MATCH, etag)
+    }
+
+    /// The request for the next page of a feed or query.
+    pub fn after(self, continuation: &str) -> Request {
+        self.with(headers::CONTINUATION, continuation)
+    }
+
     /// The path it goes to.
     pub fn path(&self) -> &str {
         self.link.path()
@@ -170,6 +190,15 @@ pub enum Changes<'a> {
     After(&'a str),
 }
 
+/// When a trigger runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Trigger<'a> {
+    /// Before the write rather than behind it.
+    pub is_before: bool,
+    /// The writes it may run with: `All`, `Create`, `Replace`, `Upsert` or `Delete`.
+    pub operation: &'a str,
+}
+
 impl Container {
     /// A container of a database.
     pub fn new(database: &str, name: &str) -> Container {
@@ -200,6 +229,18 @@ impl Container {
     /// The physical partitions.
     pub fn ranges(&self) -> Request {
         Request::new(Verb::Get, Link::ranges(&self.database, &self.name))
+    }
+
+    /// A new trigger: one JavaScript function that runs with writes that name it.
+    pub fn create_trigger(&self, name: &str, body: &str, when: Trigger<'_>) -> Request {
+        let body = json!({
+            "id": name,
+            "body": body,
+            "triggerType": if when.is_before { "Pre" } else { "Post" },
+            "triggerOperation": when.operation,
+        });
+        Request::new(Verb::Post, Link::triggers(&self.database, &self.name))
+            .with_body(body.to_string())
     }
 
     /// A new item.
@@ -370,6 +411,16 @@ mod tests {
         let body = json!({"query": text, "parameters": [{"name": "@a", "value": "x"}]});
         assert_eq!(serde_json::from_slice::<Value>(&request.body).unwrap(), body);
         assert_eq!(request.path(), "/dbs/d/colls/c/docs");
+    }
+
+    #[test]
+    fn triggers_on_the_wire() {
+        let container = Container::new("d", "c");
+        let after = Trigger { is_before: false, operation: "Create" };
+        let request = container.create_trigger("t", "function () {}", after);
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!((&body["triggerType"], &body["triggerOperation"]), (&json!("Post"), &json!("Create")));
+        assert_eq!(request.path(), "/dbs/d/colls/c/triggers");
     }
 
     #[test]

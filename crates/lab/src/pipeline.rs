@@ -1,0 +1,300 @@
+//! Pipelines: for every change of a container, requests that keep copies of it elsewhere.
+//!
+//! ```text
+//! change feed of a physical partition ─▶ page ─▶ steps for each change ─▶ position into the lease
+//! ```
+//!
+//! Where a pipeline has come is kept in a container of leases beside the data: one item for each
+//! pipeline and physical partition, taken and written under its etag. Whoever has the lease reads
+//! that partition; a lease that was not renewed for a while may be taken over.
+//!
+//! INVARIANTS
+//! (P1) A position is written behind the page it covers: a change is handled at least once, and
+//!      after a restart perhaps again. Steps must be idempotent.
+//! (P2) A lease is written only under the etag it was read with: two processes cannot both have it.
+//! (P3) Work on changes is counted, looking for changes and finding none is counted apart.
+
+use std::time::{Duration, Instant};
+
+use client::{Changes, Scope};
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::data::{Binding, Data, Environment};
+use crate::expression::is_true;
+use crate::steps;
+use crate::target::{Tally, Target, key_of};
+use crate::workload::{Model, Pipeline};
+
+/// The container of leases.
+pub const LEASES: &str = "lab-leases";
+/// Changes of one page.
+const PAGE: usize = 100;
+/// When a lease that is not renewed may be taken over.
+const EXPIRY: Duration = Duration::from_secs(30);
+/// Rounds until pipelines are taken to be endless.
+const ROUNDS_MAX: usize = 1_000;
+
+/// The pipelines of a model, run by one process.
+pub struct Runner<'d> {
+    data: &'d Data,
+    model: &'d Model,
+    target: Target,
+    owner: String,
+    leases: Vec<Lease>,
+}
+
+/// What a process holds of a lease.
+struct Lease {
+    pipeline: usize,
+    /// The physical partition.
+    range: String,
+    /// Where the feed goes on.
+    continuation: Option<String>,
+    etag: String,
+}
+
+/// What a run until nothing was left came to.
+#[derive(Clone, Debug, Default)]
+pub struct Drained {
+    /// Handling changes (P3).
+    pub work: Tally,
+    /// Looking for changes where there were none.
+    pub idle: Tally,
+    /// Changes that were handled.
+    pub changes: u64,
+    /// From the beginning until the last change was handled.
+    pub lag: Option<Duration>,
+}
+
+impl<'d> Runner<'d> {
+    /// Takes the leases of all pipelines; those that do not exist yet are made.
+    pub async fn start(
+        data: &'d Data,
+        model: usize,
+        target: Target,
+        owner: &str,
+    ) -> Result<Runner<'d>, Error> {
+        let model = &data.workload.models[model];
+        let mut runner =
+            Runner { data, model, target, owner: owner.to_owned(), leases: Vec::new() };
+        if model.pipelines.is_empty() {
+            return Ok(runner);
+        }
+        runner.ensure_container().await?;
+        for at in 0..model.pipelines.len() {
+            for range in runner.ranges(&model.pipelines[at]).await? {
+                let lease = runner.take(at, range).await?;
+                runner.leases.push(lease);
+            }
+        }
+        Ok(runner)
+    }
+
+    /// Whether there is anything to run.
+    pub fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// Runs until no pipeline finds a change.
+    pub async fn drain(&mut self) -> Result<Drained, Error> {
+        let begun = Instant::now();
+        let mut drained = Drained::default();
+        for _ in 0..ROUNDS_MAX {
+            let mut changes = 0;
+            for at in 0..self.leases.len() {
+                changes += self.follow(at, &mut drained).await?;
+            }
+            if changes == 0 {
+                return Ok(drained);
+            }
+            drained.changes += changes;
+            drained.lag = Some(begun.elapsed());
+        }
+        Err(Error::Endless(self.model.id.clone()))
+    }
+
+    /// Gives the leases back, so that the next process need not wait for them to expire.
+    pub async fn stop(mut self) -> Result<(), Error> {
+        self.owner.clear();
+        for at in 0..self.leases.len() {
+            self.write_lease(at, &mut Tally::default()).await?;
+        }
+        Ok(())
+    }
+
+    async fn ensure_container(&self) -> Result<(), Error> {
+        let request = self.target.container(LEASES).create_keyed_by("/id", None);
+        match self.target.client.send(&request).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.status() == Some(409) => Ok(()),
+            Err(source) => Err(Error::Request { what: "create the leases".to_owned(), source }),
+        }
+    }
+
+    async fn ranges(&self, pipeline: &Pipeline) -> Result<Vec<String>, Error> {
+        let source = self.target.container(&self.model.containers[pipeline.source].name);
+        let (request, mut tally) = (source.ranges(), Tally::default());
+        let rows = self.target.rows("read partitions", &request, &mut tally).await?;
+        Ok(rows.iter().filter_map(|row| row["id"].as_str().map(str::to_owned)).collect())
+    }
+
+    async fn take(&self, pipeline: usize, range: String) -> Result<Lease, Error> {
+        let mut lease = Lease { pipeline, range, continuation: None, etag: String::new() };
+        let id = self.lease_id(&lease);
+        let key = key_of(&json!(id)).map_err(|message| self.wrong(pipeline, message))?;
+        let leases = self.target.container(LEASES);
+        match self.target.client.send(&leases.read(&key, &id)).await {
+            Ok(reply) => {
+                let body = reply.json().unwrap_or_default();
+                if !self.may_take(&body) {
+                    return Err(Error::Leased(self.model.pipelines[pipeline].name.clone()));
+                }
+                lease.continuation = body["continuation"].as_str().map(str::to_owned);
+                lease.etag = reply.etag().unwrap_or_default().to_owned();
+                let request = leases.replace(&key, &id, self.lease_body(&lease).to_string());
+                let request = request.if_match(&lease.etag); // P2
+                let reply = self.target.client.send(&request).await;
+                lease.etag = self.etag_of(pipeline, reply)?;
+            }
+            Err(error) if error.status() == Some(404) => {
+                if !self.model.pipelines[pipeline].from_beginning {
+                    lease.continuation = self.position_now(&lease).await?;
+                }
+                let request = leases.create(&key, self.lease_body(&lease).to_string());
+                let reply = self.target.client.send(&request).await;
+                lease.etag = self.etag_of(pipeline, reply)?;
+            }
+            Err(source) => return Err(Error::Request { what: "read a lease".to_owned(), source }),
+        }
+        Ok(lease)
+    }
+
+    fn etag_of(
+        &self,
+        pipeline: usize,
+        reply: Result<client::Reply, client::Error>,
+    ) -> Result<String, Error> {
+        match reply {
+            Ok(reply) => Ok(reply.etag().unwrap_or_default().to_owned()),
+            Err(error) if matches!(error.status(), Some(409 | 412)) => {
+                Err(Error::Leased(self.model.pipelines[pipeline].name.clone()))
+            }
+            Err(source) => Err(Error::Request { what: "write a lease".to_owned(), source }),
+        }
+    }
+
+    fn may_take(&self, lease: &Value) -> bool {
+        let owner = lease["owner"].as_str().unwrap_or_default();
+        let renewed = lease["renewed"].as_u64().unwrap_or(0);
+        let is_expired = now_ms().saturating_sub(renewed) > EXPIRY.as_millis() as u64;
+        owner.is_empty() || owner == self.owner || is_expired
+    }
+
+    /// Where a feed is that begins with the next change.
+    async fn position_now(&self, lease: &Lease) -> Result<Option<String>, Error> {
+        let source = &self.model.containers[self.model.pipelines[lease.pipeline].source].name;
+        let request = self.target.container(source).changes(
+            &Scope::Range(&lease.range),
+            Changes::FromNow,
+            PAGE,
+        );
+        let mut tally = Tally::default();
+        let reply = self.target.send("find the end of a feed", &request, &mut tally).await?;
+        Ok(reply.etag().map(str::to_owned))
+    }
+
+    /// Reads one partition until nothing is new; how many changes there were.
+    async fn follow(&mut self, at: usize, drained: &mut Drained) -> Result<u64, Error> {
+        let mut changes = 0;
+        loop {
+            let (page, position) = self.page(at, drained).await?;
+            if page.is_empty() {
+                return Ok(changes);
+            }
+            for change in &page {
+                self.handle(self.leases[at].pipeline, change, &mut drained.work).await?;
+            }
+            self.leases[at].continuation = position;
+            self.write_lease(at, &mut drained.work).await?; // P1
+            changes += page.len() as u64;
+        }
+    }
+
+    async fn page(
+        &self,
+        at: usize,
+        drained: &mut Drained,
+    ) -> Result<(Vec<Value>, Option<String>), Error> {
+        let lease = &self.leases[at];
+        let pipeline = &self.model.pipelines[lease.pipeline];
+        let source = self.target.container(&self.model.containers[pipeline.source].name);
+        let from = match &lease.continuation {
+            Some(etag) => Changes::After(etag),
+            None => Changes::FromBeginning,
+        };
+        let request = source.changes(&Scope::Range(&lease.range), from, PAGE);
+        let what = format!("pipeline {}", pipeline.name);
+        let mut tally = Tally::default();
+        let reply = self.target.send(&what, &request, &mut tally).await?;
+        let rows = reply.rows().map_err(|source| Error::Request { what, source })?;
+        match rows.is_empty() {
+            true => drained.idle.add(&tally), // P3
+            false => drained.work.add(&tally),
+        }
+        Ok((rows, reply.etag().map(str::to_owned)))
+    }
+
+    async fn handle(&self, pipeline: usize, change: &Value, tally: &mut Tally) -> Result<(), Error> {
+        let of = &self.model.pipelines[pipeline];
+        let mut names = Environment::new(self.data);
+        names.bind("change", Binding::Value(change.clone()));
+        if let Some(when) = &of.when {
+            let value = when.evaluate(&names);
+            if !is_true(&value.map_err(|message| self.wrong(pipeline, message))?) {
+                return Ok(());
+            }
+        }
+        steps::run(self.model, &self.target, &of.steps, &mut names, tally).await
+    }
+
+    async fn write_lease(&mut self, at: usize, tally: &mut Tally) -> Result<(), Error> {
+        let lease = &self.leases[at];
+        let id = self.lease_id(lease);
+        let key = key_of(&json!(id)).map_err(|message| self.wrong(lease.pipeline, message))?;
+        let body = self.lease_body(lease).to_string();
+        let request = self.target.container(LEASES).replace(&key, &id, body).if_match(&lease.etag);
+        let reply = self.target.client.send(&request).await;
+        if let Ok(reply) = &reply {
+            tally.count(reply);
+        }
+        let etag = self.etag_of(lease.pipeline, reply)?;
+        self.leases[at].etag = etag;
+        Ok(())
+    }
+
+    fn lease_id(&self, lease: &Lease) -> String {
+        format!("{}.{}", self.model.pipelines[lease.pipeline].name, lease.range)
+    }
+
+    fn lease_body(&self, lease: &Lease) -> Value {
+        json!({
+            "id": self.lease_id(lease),
+            "owner": self.owner,
+            "renewed": now_ms(),
+            "continuation": lease.continuation,
+        })
+    }
+
+    fn wrong(&self, pipeline: usize, message: String) -> Error {
+        let what = format!("pipeline {}", self.model.pipelines[pipeline].name);
+        Error::Step { what, message }
+    }
+}
+
+/// Processes on different machines compare their times: only the clock of the day will do.
+#[allow(clippy::disallowed_methods)]
+fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,343 @@
+//! A run: every model is created, loaded, measured and verified, one after the other.
+//!
+//! ```text
+//! create ─▶ load ─▶ build copies ─▶ patterns that read, sweeps ─▶ patterns that write ─▶ verify
+//! ```
+//!
+//! INVARIANTS
+//! (R1) Measured requests are sent one after the other, in an order the file fixes: charges do not
+//!      depend on time. Two runs with the same seed give the same charges.
+//! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
+//!      with the pattern that wrote.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use client::Client;
+
+use crate::Error;
+use crate::data::{Binding, Data, Environment, Instance};
+use crate::expression::{Expression, Template};
+use crate::generate::name_hash;
+use crate::load;
+use crate::mix::{self, Measured};
+use crate::pipeline::Runner;
+use crate::results::{Cell, ModelResult, PatternResult, Results, percentile};
+use crate::steps;
+use crate::target::{Tally, Target};
+use crate::verify::verify;
+use crate::workload::{Action, Over, Pattern, Step};
+
+/// Who is told how far a run has come.
+pub trait Watch: Send + Sync {
+    /// A piece of work begins; `total` is 0 if nobody knows it.
+    fn begin(&self, label: &str, total: u64);
+    /// How much of it is done.
+    fn set(&self, done: u64);
+    /// It has ended.
+    fn end(&self);
+}
+
+/// What to run, and where.
+pub struct Run {
+    /// The instances, with their workload.
+    pub data: Arc<Data>,
+    /// The server.
+    pub client: Client,
+    /// Which models, by position.
+    pub models: Vec<usize>,
+    /// Whether databases of an earlier run are deleted.
+    pub replaces: bool,
+    /// Executions of each pattern instead of what the file says.
+    pub repeat: Option<usize>,
+    /// Who is told how far it has come.
+    pub watch: Arc<dyn Watch>,
+}
+
+impl Run {
+    /// Runs everything.
+    pub async fn run(&self) -> Result<Results, Error> {
+        let workload = &self.data.workload;
+        let pattern = |pattern: &Pattern| PatternResult {
+            id: pattern.id.clone(),
+            title: pattern.title.clone(),
+            weight: mix::weight(&pattern.weight, &workload.drivers),
+        };
+        let mut results = Results {
+            workload: workload.name.clone(),
+            title: workload.title.clone(),
+            about: workload.about.clone(),
+            scale: self.data.scale,
+            seed: self.data.seed,
+            per: workload.per.clone(),
+            patterns: workload.patterns.iter().map(pattern).collect(),
+            ..Results::default()
+        };
+        let mut measured = vec![Measured::new(); workload.sweeps.len()];
+        for model in &self.models {
+            let (result, cells) = self.model(*model, &mut measured).await?;
+            results.models.push(result);
+            results.cells.extend(cells);
+        }
+        let order = |cell: &Cell| {
+            let pattern = workload.patterns.iter().position(|pattern| pattern.id == cell.pattern);
+            (pattern, workload.models.iter().position(|model| model.id == cell.model))
+        };
+        results.cells.sort_by_key(order);
+        let sweeps = workload.sweeps.iter().zip(&measured);
+        let sweeps = sweeps.map(|(sweep, measured)| {
+            mix::sweep(workload, &results, &self.models, sweep, measured)
+        });
+        results.sweeps = sweeps.collect();
+        Ok(results)
+    }
+
+    /// Where a model is kept.
+    pub fn target(&self, model: usize) -> Target {
+        let workload = &self.data.workload;
+        let database = format!("lab-{}-{}", workload.name, workload.models[model].id);
+        Target { client: self.client.clone(), database }
+    }
+
+    async fn model(
+        &self,
+        model: usize,
+        measured: &mut [Measured],
+    ) -> Result<(ModelResult, Vec<Cell>), Error> {
+        let of = &self.data.workload.models[model];
+        let target = self.target(model);
+        target.create(of, self.replaces).await?;
+        let mut result = self.load(model, &target).await?;
+        let owner = format!("lab-{}", std::process::id());
+        let pipelines = Runner::start(&self.data, model, target.clone(), &owner).await?;
+        let mut measuring = Measuring { run: self, model, target: &target, pipelines, made: 0 };
+        self.watch.begin(&format!("{}: build copies", of.id), 0);
+        let built = measuring.pipelines.drain().await?;
+        self.watch.end();
+        result.build_ru = built.work.ru();
+        result.build_changes = built.changes;
+        let cells = measuring.patterns(measured).await?;
+        result.verdicts = verify(of, &target).await?;
+        measuring.pipelines.stop().await?;
+        Ok((result, cells))
+    }
+
+    async fn load(&self, model: usize, target: &Target) -> Result<ModelResult, Error> {
+        let of = &self.data.workload.models[model];
+        let items = load::items(&self.data, model);
+        self.watch.begin(&format!("{}: load", of.id), items);
+        let begun = Instant::now();
+        let watch = self.watch.clone();
+        let progress = Arc::new(move |done| watch.set(done));
+        let tally = load::load(&self.data, model, target, progress).await?;
+        self.watch.end();
+        Ok(ModelResult {
+            id: of.id.clone(),
+            title: of.title.clone(),
+            about: of.about.clone(),
+            items,
+            load_ru: tally.ru(),
+            load_seconds: begun.elapsed().as_secs_f64(),
+            ..ModelResult::default()
+        })
+    }
+}
+
+/// One model under measurement.
+struct Measuring<'a> {
+    run: &'a Run,
+    model: usize,
+    target: &'a Target,
+    pipelines: Runner<'a>,
+    /// Instances made so far.
+    made: u64,
+}
+
+/// What executions of one pattern came to.
+#[derive(Default)]
+struct Executions {
+    work: Tally,
+    propagation: Tally,
+    times_ms: Vec<f64>,
+    lags_ms: Vec<f64>,
+}
+
+impl<'a> Measuring<'a> {
+    /// Measures all patterns; those that only read come first, so that they see the data as it was
+    /// loaded.
+    async fn patterns(&mut self, measured: &mut [Measured]) -> Result<Vec<Cell>, Error> {
+        let data = &self.run.data;
+        let patterns = &data.workload.patterns;
+        let id = &data.workload.models[self.model].id;
+        let (reads, writes): (Vec<usize>, Vec<usize>) =
+            (0..patterns.len()).partition(|at| patterns[*at].only_reads());
+        self.run.watch.begin(&format!("{id}: measure"), patterns.len() as u64);
+        let mut cells = Vec::new();
+        for at in &reads {
+            cells.push(self.pattern(*at).await?);
+            self.run.watch.set(cells.len() as u64);
+        }
+        for (sweep, measured) in data.workload.sweeps.iter().zip(measured) {
+            if let Over::Count { sample, points } = &sweep.over {
+                self.sweep(&reads, *sample, points, measured).await?;
+            }
+        }
+        for at in &writes {
+            cells.push(self.pattern(*at).await?);
+            self.run.watch.set(cells.len() as u64);
+        }
+        self.run.watch.end();
+        Ok(cells)
+    }
+
+    async fn pattern(&mut self, at: usize) -> Result<Cell, Error> {
+        let workload = &self.run.data.workload;
+        let pattern = &workload.patterns[at];
+        let repeat = self.run.repeat.unwrap_or(pattern.repeat);
+        let mut executions = Executions::default();
+        for round in 0..workload.warmup.min(repeat) {
+            self.execute(pattern, round, None, &mut Executions::default()).await?;
+        }
+        for round in 0..repeat {
+            self.execute(pattern, workload.warmup + round, None, &mut executions).await?;
+        }
+        let published = pattern.published[self.model];
+        let (work, count) = (&executions.work, repeat as f64);
+        let lags = &executions.lags_ms;
+        Ok(Cell {
+            pattern: pattern.id.clone(),
+            model: workload.models[self.model].id.clone(),
+            ru: work.ru() / count,
+            published_ru: published.and_then(|published| published.ru),
+            requests: work.requests as f64 / count,
+            partitions: work.partitions,
+            p50_ms: percentile(&executions.times_ms, 0.50),
+            p95_ms: percentile(&executions.times_ms, 0.95),
+            p99_ms: percentile(&executions.times_ms, 0.99),
+            published_ms: published.and_then(|published| published.ms),
+            propagation_ru: executions.propagation.ru() / count,
+            lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
+        })
+    }
+
+    /// Measures patterns that look at a sample on others in its place.
+    async fn sweep(
+        &mut self,
+        reads: &[usize],
+        sample: usize,
+        points: &[(u64, usize)],
+        measured: &mut Measured,
+    ) -> Result<(), Error> {
+        let workload = &self.run.data.workload;
+        let name = &workload.samples[sample].name;
+        for at in reads {
+            let pattern = &workload.patterns[*at];
+            if !pattern.models[self.model].iter().any(|step| step.mentions(name)) {
+                continue;
+            }
+            let mut curve = Vec::new();
+            for (count, other) in points {
+                let mut executions = Executions::default();
+                self.execute(pattern, 0, Some((sample, *other)), &mut executions).await?;
+                curve.push((*count as f64, executions.work.ru()));
+            }
+            measured.insert((*at, self.model), curve);
+        }
+        Ok(())
+    }
+
+    async fn execute(
+        &mut self,
+        pattern: &Pattern,
+        round: usize,
+        instead: Option<(usize, usize)>,
+        executions: &mut Executions,
+    ) -> Result<(), Error> {
+        let run = self.run;
+        let mut names = self.names(pattern, round, instead);
+        let model = &run.data.workload.models[self.model];
+        let steps = &pattern.models[self.model];
+        let begun = Instant::now();
+        let done = steps::run(model, self.target, steps, &mut names, &mut executions.work).await;
+        executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
+        done.map_err(|error| in_pattern(pattern, error))?;
+        if !pattern.only_reads() && !self.pipelines.is_empty() {
+            let drained = self.pipelines.drain().await?; // R2
+            executions.propagation.add(&drained.work);
+            executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
+        }
+        Ok(())
+    }
+
+    /// What the names of a pattern stand for in one execution.
+    fn names(
+        &mut self,
+        pattern: &Pattern,
+        round: usize,
+        instead: Option<(usize, usize)>,
+    ) -> Environment<'a> {
+        let data: &'a Data = &self.run.data;
+        let mut names = Environment::new(data);
+        for (at, sample) in data.workload.samples.iter().enumerate() {
+            let at = instead.filter(|(this, _)| *this == at).map_or(at, |(_, other)| other);
+            names.bind(&sample.name, Binding::Instance(data.sample(at)));
+        }
+        let mut picked: Vec<Instance> = Vec::new();
+        for (name, entity) in &pattern.picks {
+            let parts = [name_hash(&pattern.id), name_hash(name), round as u64];
+            let instance = data.pick(*entity, &parts);
+            picked.push(instance.clone());
+            names.bind(name, Binding::Instance(instance));
+        }
+        for (name, entity) in &pattern.makes {
+            let parent = data.workload.entities[*entity].parent;
+            let parent = picked.iter().find(|instance| Some(instance.entity) == parent).cloned();
+            let instance = data.fresh(*entity, self.made, parent);
+            self.made += 1;
+            picked.push(instance.clone());
+            names.bind(name, Binding::Instance(instance));
+        }
+        names
+    }
+}
+
+fn in_pattern(pattern: &Pattern, error: Error) -> Error {
+    match error {
+        Error::Request { what, source } => {
+            Error::Request { what: format!("pattern {}: {what}", pattern.id), source }
+        }
+        Error::Step { what, message } => {
+            Error::Step { what: format!("pattern {}: {what}", pattern.id), message }
+        }
+        Error::Exists(_) | Error::Endless(_) | Error::Leased(_) => error,
+    }
+}
+
+impl Step {
+    /// Whether an expression of the step begins with a name.
+    pub fn mentions(&self, name: &str) -> bool {
+        let in_expression = |expression: &Expression| {
+            expression.paths().iter().any(|path| path.root == name)
+        };
+        let in_template = |template: &Template| {
+            let mut found = false;
+            let looked = template.visit(&mut Vec::new(), &mut |around, expression| {
+                found |= in_expression(expression);
+                found |= around.iter().any(|each| each.path.root == name);
+                Ok(())
+            });
+            found || looked.is_err()
+        };
+        let in_action = match &self.action {
+            Action::Read { id, key } | Action::Delete { id, key } => in_template(id) || in_template(key),
+            Action::Query { key, parameters, .. } => {
+                key.as_ref().is_some_and(in_template)
+                    || parameters.iter().any(|(_, value)| in_template(value))
+            }
+            Action::Write { item, .. } => in_template(item),
+            Action::Execute { key, arguments, .. } => in_template(key) || in_template(arguments),
+        };
+        let in_loop = self.each.as_ref().is_some_and(|each| each.path.root == name);
+        in_action || in_loop || self.when.as_ref().is_some_and(in_expression)
+    }
+}

@@ -1,0 +1,126 @@
+//! Carrying out the steps of a pattern or pipeline: one request after the other.
+
+use client::Request;
+use serde_json::Value;
+
+use crate::Error;
+use crate::data::{Binding, Environment};
+use crate::expression::is_true;
+use crate::target::{Tally, Target, key_of, key_of_item};
+use crate::workload::{Action, Model, Step, WriteKind};
+
+/// Carries out steps. Results that have a name are bound for the steps behind them.
+pub async fn run(
+    model: &Model,
+    target: &Target,
+    steps: &[Step],
+    names: &mut Environment<'_>,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    for (at, step) in steps.iter().enumerate() {
+        let what = format!("step {} on {}", at + 1, model.containers[step.container].name);
+        let one = One { model, target, step, what };
+        let result = match &step.each {
+            None => one.run(names, tally).await?.unwrap_or(Value::Null),
+            Some(each) => {
+                let mut results = Vec::new();
+                for element in names.elements(each).map_err(|message| one.wrong(message))? {
+                    let mut inner = names.clone();
+                    inner.bind(&each.name, element);
+                    results.extend(one.run(&inner, tally).await?);
+                }
+                Value::Array(results)
+            }
+        };
+        if let Some(name) = &step.bind {
+            names.bind(name, Binding::Value(result));
+        }
+    }
+    Ok(())
+}
+
+/// One step under way.
+struct One<'a> {
+    model: &'a Model,
+    target: &'a Target,
+    step: &'a Step,
+    what: String,
+}
+
+impl One<'_> {
+    fn wrong(&self, message: String) -> Error {
+        Error::Step { what: self.what.clone(), message }
+    }
+
+    /// Its result; nothing if its condition does not hold.
+    async fn run(&self, names: &Environment<'_>, tally: &mut Tally) -> Result<Option<Value>, Error> {
+        if let Some(when) = &self.step.when
+            && !is_true(&when.evaluate(names).map_err(|message| self.wrong(message))?)
+        {
+            return Ok(None);
+        }
+        let request = self.request(names).map_err(|message| self.wrong(message))?;
+        if let Action::Query { .. } = self.step.action {
+            let rows = self.target.rows(&self.what, &request, tally).await?;
+            return Ok(Some(Value::Array(rows)));
+        }
+        let reply = self.target.send(&self.what, &request, tally).await?;
+        match reply.body.is_empty() {
+            true => Ok(Some(Value::Null)),
+            false => Ok(Some(reply.json().unwrap_or(Value::Null))),
+        }
+    }
+
+    fn request(&self, names: &Environment<'_>) -> Result<Request, String> {
+        let container = &self.model.containers[self.step.container];
+        let here = self.target.container(&container.name);
+        match &self.step.action {
+            Action::Read { id, key } => {
+                let (id, key) = (text(id.fill(names)?)?, key_of(&key.fill(names)?)?);
+                Ok(here.read(&key, &id))
+            }
+            Action::Delete { id, key } => {
+                let (id, key) = (text(id.fill(names)?)?, key_of(&key.fill(names)?)?);
+                Ok(here.delete(&key, &id))
+            }
+            Action::Query { sql, key, parameters, page } => {
+                let fill = |(name, value): &(String, _)| {
+                    let value: &crate::expression::Template = value;
+                    Ok((name.clone(), value.fill(names)?))
+                };
+                let filled = parameters.iter().map(fill).collect::<Result<Vec<_>, String>>()?;
+                let borrowed: Vec<(&str, Value)> =
+                    filled.iter().map(|(name, value)| (&name[..], value.clone())).collect();
+                let query = here.query(sql, &borrowed, *page);
+                match key {
+                    None => Ok(query),
+                    Some(key) => Ok(query.with_key(&key_of(&key.fill(names)?)?)),
+                }
+            }
+            Action::Write { kind, item, before, after } => {
+                let item = item.fill(names)?;
+                let key = key_of_item(container, &item)?;
+                let request = match kind {
+                    WriteKind::Create => here.create(&key, item.to_string()),
+                    WriteKind::Upsert => here.upsert(&key, item.to_string()),
+                    WriteKind::Replace => {
+                        here.replace(&key, &text(item["id"].clone())?, item.to_string())
+                    }
+                };
+                let request = before.iter().fold(request, |request, name| request.with_pre_trigger(name));
+                Ok(after.iter().fold(request, |request, name| request.with_post_trigger(name)))
+            }
+            Action::Execute { procedure, key, arguments } => {
+                let key = key_of(&key.fill(names)?)?;
+                Ok(here.execute(procedure, &key, arguments.fill(names)?.to_string()))
+            }
+        }
+    }
+}
+
+fn text(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(format!("an id is a text, not {other}")),
+    }
+}

@@ -1,0 +1,161 @@
+//! Numbers for people, and the table in the terminal.
+
+use std::fmt::Write;
+
+use crate::results::{Cell, Results};
+
+/// A charge: two decimals below 100, fewer above.
+pub fn ru(value: f64) -> String {
+    match value {
+        v if v >= 10_000.0 => grouped(v.round() as u64),
+        v if v >= 1_000.0 => format!("{v:.0}"),
+        v if v >= 100.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// A time in milliseconds.
+pub fn ms(value: f64) -> String {
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 10.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// A whole number with separated thousands.
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A large number in short.
+pub fn short(value: f64) -> String {
+    match value {
+        v if v >= 1e9 => format!("{:.3} billion", v / 1e9),
+        v if v >= 1e6 => format!("{:.2} million", v / 1e6),
+        v if v >= 10.0 => grouped(v.round() as u64),
+        v => format!("{v:.2}"),
+    }
+}
+
+/// How far a value is from a published one, in percent.
+pub fn difference(value: f64, published: f64) -> String {
+    format!("{:+.1} %", (value / published - 1.0) * 100.0)
+}
+
+/// The table of a run: a line for each pattern and model.
+pub fn table(results: &Results) -> String {
+    let head = [
+        "", "model", "RU", "published", "", "copies RU", "requests", "partitions", "p50 ms",
+        "p95 ms", "p99 ms", "published",
+    ];
+    let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).to_vec()];
+    let mut last = "";
+    for cell in &results.cells {
+        let is_first = cell.pattern != last;
+        rows.push(row(cell, is_first));
+        last = &cell.pattern;
+    }
+    let widths: Vec<usize> = (0..head.len())
+        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    for (at, row) in rows.iter().enumerate() {
+        if at > 0 && !row[0].is_empty() {
+            out.push('\n');
+        }
+        let mut line = String::new();
+        for (column, (text, width)) in row.iter().zip(&widths).enumerate() {
+            // Writing to memory cannot fail.
+            let _ = match column < 2 {
+                true => write!(line, "{text:<width$}  "),
+                false => write!(line, "{text:>width$}  "),
+            };
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out + &totals(results)
+}
+
+fn row(cell: &Cell, is_first: bool) -> Vec<String> {
+    let difference = cell.published_ru.map(|published| difference(cell.ru, published));
+    vec![
+        if is_first { cell.pattern.clone() } else { String::new() },
+        cell.model.clone(),
+        ru(cell.ru),
+        cell.published_ru.map(ru).unwrap_or_default(),
+        difference.unwrap_or_default(),
+        if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
+        short_count(cell.requests),
+        cell.partitions.to_string(),
+        ms(cell.p50_ms),
+        ms(cell.p95_ms),
+        ms(cell.p99_ms),
+        cell.published_ms.map(|published| format!("{published}")).unwrap_or_default(),
+    ]
+}
+
+fn short_count(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => format!("{value:.0}"),
+        false => format!("{value:.1}"),
+    }
+}
+
+fn totals(results: &Results) -> String {
+    let mut out = format!("\nunder the mix, RU per {}\n", results.per);
+    for model in &results.models {
+        let _ = writeln!(out, "  {:<10} {}", model.id, short(results.total(&model.id)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{ModelResult, PatternResult};
+
+    #[test]
+    fn numbers() {
+        let charges = [1.0, 5.714, 201.54, 2063.54, 1_234_567.0].map(ru);
+        assert_eq!(charges, ["1.00", "5.71", "201.5", "2064", "1,234,567"]);
+        assert_eq!([0.1234, 12.34, 306.0].map(ms), ["0.12", "12.3", "306"]);
+        assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([0.5, 1234.5, 2.5e6, 1.36e9].map(short), ["0.50", "1,235", "2.50 million", "1.360 billion"]);
+        assert_eq!(difference(110.0, 100.0), "+10.0 %");
+    }
+
+    #[test]
+    fn a_line_for_each_cell() {
+        let cell = |model: &str, ru| Cell {
+            pattern: "Q1".into(),
+            model: model.into(),
+            ru,
+            published_ru: Some(1.0),
+            requests: 1.0,
+            partitions: 1,
+            ..Cell::default()
+        };
+        let results = Results {
+            per: "day".into(),
+            models: vec![ModelResult { id: "v1".into(), ..ModelResult::default() }],
+            patterns: vec![PatternResult { id: "Q1".into(), weight: 10.0, ..PatternResult::default() }],
+            cells: vec![cell("v1", 1.0), cell("v2", 2.0)],
+            ..Results::default()
+        };
+        let text = table(&results);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert!(lines[1].starts_with("Q1  v1") && lines[1].contains("+0.0 %"), "{text}");
+        assert!(lines[2].starts_with("    v2") && lines[2].contains("+100.0 %"), "{text}");
+        assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["v1", "10"]);
+    }
+}

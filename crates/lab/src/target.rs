@@ -1,0 +1,228 @@
+//! One model in one database: where requests go, and what they cost.
+//!
+//! INVARIANTS
+//! (T1) Charges are kept in hundredths, as the server prints them, so that sums do not depend on
+//!      the order of requests.
+
+use std::time::Duration;
+
+use client::{Client, Reply, Request};
+use model::partition_key::PartitionKey;
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::workload::{Container, Model};
+
+/// How often a request that should be repeated is repeated.
+const RETRIES: usize = 20;
+
+/// One model in one database.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The server.
+    pub client: Client,
+    /// The database that holds the model.
+    pub database: String,
+}
+
+/// What requests came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Hundredths of RU (T1).
+    pub charge: u64,
+    /// Requests.
+    pub requests: u64,
+    /// The most physical partitions one of them visited.
+    pub partitions: usize,
+}
+
+impl Tally {
+    /// Adds an answer.
+    pub fn count(&mut self, reply: &Reply) {
+        self.add(&Tally {
+            charge: (reply.charge() * 100.0).round() as u64,
+            requests: 1,
+            partitions: reply.partitions(),
+        });
+    }
+
+    /// Adds another tally.
+    pub fn add(&mut self, other: &Tally) {
+        self.charge += other.charge;
+        self.requests += other.requests;
+        self.partitions = self.partitions.max(other.partitions);
+    }
+
+    /// The charge in RU.
+    pub fn ru(&self) -> f64 {
+        self.charge as f64 / 100.0
+    }
+}
+
+impl Target {
+    /// A container of the database.
+    pub fn container(&self, name: &str) -> client::Container {
+        client::Container::new(&self.database, name)
+    }
+
+    /// Sends a request and counts its answer. What the server asks to repeat is repeated.
+    pub async fn send(&self, what: &str, request: &Request, tally: &mut Tally) -> Result<Reply, Error> {
+        let mut attempt = 0;
+        loop {
+            match self.client.send(request).await {
+                Ok(reply) => {
+                    tally.count(&reply);
+                    return Ok(reply);
+                }
+                Err(client::Error::Refused(reply))
+                    if matches!(reply.status, 429 | 449) && attempt < RETRIES =>
+                {
+                    attempt += 1;
+                    tally.count(&reply);
+                    let pause = reply.retry_after().unwrap_or(Duration::from_millis(5));
+                    tokio::time::sleep(pause).await;
+                }
+                Err(source) => {
+                    return Err(Error::Request {
+                        what: format!("{what} in {}", self.database),
+                        source,
+                    });
+                }
+            }
+        }
+    }
+
+    /// Sends a query, page after page, and collects its rows.
+    pub async fn rows(&self, what: &str, query: &Request, tally: &mut Tally) -> Result<Vec<Value>, Error> {
+        let mut rows = Vec::new();
+        let mut continuation: Option<String> = None;
+        loop {
+            let reply = match &continuation {
+                None => self.send(what, query, tally).await?,
+                Some(text) => self.send(what, &query.clone().after(text), tally).await?,
+            };
+            let page = reply.rows();
+            rows.extend(page.map_err(|source| Error::Request { what: what.to_owned(), source })?);
+            continuation = reply.continuation().map(str::to_owned);
+            if continuation.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Creates the database with the containers and scripts of a model.
+    pub async fn create(&self, model: &Model, replaces: bool) -> Result<(), Error> {
+        let mut tally = Tally::default();
+        let created = self.client.send(&Request::create_database(&self.database)).await;
+        match created {
+            Ok(_) => {}
+            Err(error) if error.status() == Some(409) && replaces => {
+                let what = "delete the database";
+                self.send(what, &Request::delete_database(&self.database), &mut tally).await?;
+                let request = Request::create_database(&self.database);
+                self.send("create the database", &request, &mut tally).await?;
+            }
+            Err(error) if error.status() == Some(409) => {
+                return Err(Error::Exists(self.database.clone()));
+            }
+            Err(source) => {
+                return Err(Error::Request { what: "create the database".to_owned(), source });
+            }
+        }
+        for container in &model.containers {
+            self.create_container(container, &mut tally).await?;
+        }
+        Ok(())
+    }
+
+    async fn create_container(&self, container: &Container, tally: &mut Tally) -> Result<(), Error> {
+        let what = format!("create container {}", container.name);
+        let here = self.container(&container.name);
+        let request = here.create_with(&definition(container), container.throughput);
+        self.send(&what, &request, tally).await?;
+        for script in &container.procedures {
+            let what = format!("create procedure {}", script.name);
+            self.send(&what, &here.create_procedure(&script.name, &script.body), tally).await?;
+        }
+        for script in &container.triggers {
+            let what = format!("create trigger {}", script.name);
+            let when = client::Trigger { is_before: script.is_before, operation: &script.operation };
+            self.send(&what, &here.create_trigger(&script.name, &script.body, when), tally).await?;
+        }
+        Ok(())
+    }
+}
+
+fn definition(container: &Container) -> Value {
+    let kind = if container.partition_key.len() > 1 { "MultiHash" } else { "Hash" };
+    let mut definition = Map::new();
+    definition.insert("id".to_owned(), json!(container.name));
+    let key = json!({"paths": container.partition_key, "kind": kind, "version": 2});
+    definition.insert("partitionKey".to_owned(), key);
+    if let Some(policy) = &container.indexing {
+        definition.insert("indexingPolicy".to_owned(), policy.clone());
+    }
+    if let Some(policy) = &container.unique_keys {
+        definition.insert("uniqueKeyPolicy".to_owned(), policy.clone());
+    }
+    Value::Object(definition)
+}
+
+/// The partition key of an item.
+pub fn key_of_item(container: &Container, item: &Value) -> Result<PartitionKey, String> {
+    let at = |path: &String| item.pointer(path).cloned().unwrap_or_else(|| json!({}));
+    key_of(&Value::Array(container.partition_key.iter().map(at).collect()))
+}
+
+/// A partition key given as JSON: an array of its levels, or the only one.
+pub fn key_of(value: &Value) -> Result<PartitionKey, String> {
+    let array = match value {
+        Value::Array(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => format!("[{value}]"),
+        Value::String(_) | Value::Object(_) => format!("[{value}]"),
+    };
+    PartitionKey::parse(&array).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container(paths: &[&str]) -> Container {
+        Container {
+            name: "c".to_owned(),
+            partition_key: paths.iter().map(|path| (*path).to_owned()).collect(),
+            throughput: None,
+            indexing: Some(json!({"indexingMode": "none"})),
+            unique_keys: None,
+            procedures: Vec::new(),
+            triggers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn keys() {
+        let item = json!({"a": {"b": "x"}, "n": 1});
+        let key = |paths: &[&str]| key_of_item(&container(paths), &item).map(|key| key.to_array());
+        assert_eq!(key(&["/a/b"]).unwrap(), r#"["x"]"#);
+        assert_eq!(key(&["/n", "/none"]).unwrap(), "[1,{}]");
+        assert!(key(&["/a"]).is_err());
+        assert_eq!(key_of(&json!("x")).unwrap(), key_of(&json!(["x"])).unwrap());
+    }
+
+    #[test]
+    fn definitions() {
+        let two = definition(&container(&["/a", "/b"]));
+        assert_eq!(two["partitionKey"]["kind"], "MultiHash");
+        assert_eq!(two["indexingPolicy"]["indexingMode"], "none");
+        assert!(two.get("uniqueKeyPolicy").is_none());
+    }
+
+    #[test]
+    fn tallies() {
+        let mut sum = Tally { charge: 571, requests: 1, partitions: 75 };
+        sum.add(&Tally { charge: 100, requests: 2, partitions: 1 });
+        assert_eq!(sum, Tally { charge: 671, requests: 3, partitions: 75 });
+        assert_eq!(sum.ru(), 6.71);
+    }
+}
