@@ -13,7 +13,8 @@
 //!
 //! LAYOUT     `file`, `read`, `workload` with `expression` (the format); `generate`, `data`
 //!            (instances); `target`, `load`, `steps`, `pipeline`, `run`, `verify` (requests);
-//!            `results`, `mix`, `lessons`, `table`, `report` with `chart`, `budget` (numbers).
+//!            `results`, `mix`, `lessons`, `table`, `report` with `chart`, `budget` (numbers); `shelf`
+//!            (the workloads that come with the binary).
 //!
 //! **`lab` speaks REST like any other program: it knows `client`, and nothing of the server.**
 
@@ -27,16 +28,17 @@ pub mod load;
 pub mod mix;
 pub mod pipeline;
 pub mod read;
-//pub mod report;
+pub mod report;
 pub mod results;
 pub mod run;
+pub mod shelf;
 pub mod steps;
 pub mod table;
 pub mod target;
 pub mod verify;
 pub mod workload;
 
-//mod chart;
+mod chart;
 mod error;
 
 pub use data::Data;

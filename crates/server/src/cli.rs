@@ -35,6 +35,7 @@ Examples:
   cosmolabe --in-memory --load ./seed                  start with the data of a directory, keep nothing
   cosmolabe import blog/posts posts.ndjson --partition-key /author
   cosmolabe query blog/posts \"SELECT * FROM c\"        rows, and what they cost
+  cosmolabe lab run blog --report blog.html            what three models of a blog cost
   cosmolabe backup --out ./monday                      also while the server runs
 
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
@@ -54,6 +55,13 @@ pub enum Command {
     /// Run a query over a container and print its rows, with what they cost
     #[command(after_help = QUERY_EXAMPLES)]
     Query(QueryFlags),
+    /// Measure what data models cost, per access pattern
+    #[command(after_help = LAB_EXAMPLES)]
+    Lab {
+        /// What to do in the laboratory.
+        #[command(subcommand)]
+        command: LabCommand,
+    },
     /// Copy a data directory as of one moment, also while a server uses it
     #[command(after_help = BACKUP_EXAMPLES)]
     Backup(BackupFlags),
@@ -270,6 +278,89 @@ pub struct QueryFlags {
     /// Where the data is.
     #[command(flatten)]
     pub data: DataFlags,
+}
+
+const LAB_EXAMPLES: &str = "\
+A workload is a TOML file, a directory with a workload.toml, or one that comes with this binary.
+
+Examples:
+  cosmolabe lab run blog --report blog.html            three models of a blog platform, with charts
+  cosmolabe lab run ./shop/workload.toml --json out.json --budget budget.toml
+  cosmolabe lab verify blog                            prove copies and counters";
+
+/// The commands of the laboratory.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Load the models of a workload, play its access patterns and print what they cost
+    #[command(after_help = LAB_RUN_EXAMPLES)]
+    Run(LabRunFlags),
+    /// Prove that no copy differs from its source and no counter from its count
+    #[command(after_help = LAB_VERIFY_EXAMPLES)]
+    Verify(LabFlags),
+}
+
+const LAB_RUN_EXAMPLES: &str = "\
+Without --endpoint a server is started for the run, on embedded storage in a temporary directory.
+Two runs with the same seed give the same charges. Exits with 1 if a copy differs from its source,
+or a budget is exceeded.
+
+Examples:
+  cosmolabe lab run blog
+  cosmolabe lab run blog --model v1,v3 --scale 0.002 --report blog.html
+  cosmolabe lab run shop.toml --endpoint http://127.0.0.1:8081 --json out.json --budget budget.toml";
+
+const LAB_VERIFY_EXAMPLES: &str = "\
+With --endpoint, what an earlier `lab run` left there is checked. Without, a server is started, the
+data is loaded, every access pattern is played once, and then all copies are checked.
+
+Examples:
+  cosmolabe lab verify blog
+  cosmolabe lab verify blog --model v3 --endpoint http://127.0.0.1:8081";
+
+/// Flags of all commands of the laboratory.
+#[derive(Debug, Args)]
+pub struct LabFlags {
+    /// File, directory, or name of a workload that comes with this binary
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: String,
+    /// Only these models
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// Share of the full number of entities [default: what the workload says]
+    #[arg(long, value_name = "N")]
+    pub scale: Option<f64>,
+    /// What the data is drawn from [default: what the workload says]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Use the server at this address instead of starting one
+    #[arg(long, env = "COSMOLABE_ENDPOINT", value_name = "URL")]
+    pub endpoint: Option<String>,
+    /// File with the account's key, for --endpoint [default: the well-known development key]
+    #[arg(long, env = "COSMOLABE_KEY_FILE", value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+}
+
+/// Flags of `lab run`.
+#[derive(Debug, Args)]
+pub struct LabRunFlags {
+    /// What and where.
+    #[command(flatten)]
+    pub lab: LabFlags,
+    /// Executions of each pattern [default: what the workload says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Delete databases of an earlier run at --endpoint
+    #[arg(long)]
+    pub replace: bool,
+    /// Write a report with charts, one HTML file
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Write the numbers as JSON; `-` is standard output, instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Fail if a pattern costs more RU than this TOML file allows
+    #[arg(long, value_name = "FILE")]
+    pub budget: Option<PathBuf>,
 }
 
 const BACKUP_EXAMPLES: &str = "\
@@ -575,7 +666,8 @@ mod tests {
     #[test]
     fn every_help_page_has_examples() {
         let cli = Cli::command();
-        for command in cli.get_subcommands().chain([&cli]) {
+        let lab = cli.find_subcommand("lab").unwrap();
+        for command in cli.get_subcommands().chain(lab.get_subcommands()).chain([&cli]) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:"), "{}", command.get_name());
         }

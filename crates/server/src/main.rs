@@ -4,7 +4,8 @@
 //!
 //! LAYOUT     `cli` (flags), `config` (what they come to), `log`, `database` (opening and closing),
 //!            `serve`, `transfer` with `import` and `lines` (NDJSON), `query` with `mistake`,
-//!            `maintain` with `requests` (backup, restore, verify), `progress`.
+//!            `maintain` with `requests` (backup, restore, verify), `lab` with `lab_server`,
+//!            `progress`.
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
@@ -12,6 +13,8 @@ mod cli;
 mod config;
 mod database;
 mod import;
+mod lab;
+mod lab_server;
 mod lines;
 mod log;
 mod maintain;
@@ -61,6 +64,10 @@ fn run(command: Command) -> Result<()> {
         Command::Query(mut flags) => {
             flags.data = started(flags.data)?;
             query::query(&flags)
+        }
+        Command::Lab { command } => {
+            log::start(None, "warn")?;
+            lab::lab(&command)
         }
         Command::Backup(mut flags) => {
             flags.data = started(flags.data)?;

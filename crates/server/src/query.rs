@@ -226,7 +226,7 @@ fn ask_server(flags: &QueryFlags, endpoint: &str, key: Option<&PartitionKey>) ->
 }
 
 /// The first key of a key file.
-fn read_key(path: &Path) -> Result<client::Key> {
+pub fn read_key(path: &Path) -> Result<client::Key> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("--key-file {} cannot be read", path.display()))?;
     let line = key_lines(&text).next().unwrap_or_default();

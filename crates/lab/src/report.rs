@@ -1,0 +1,323 @@
+//! The report: one HTML file with everything in it, to be opened anywhere and asked nothing.
+
+use std::fmt::Write;
+
+use crate::chart::{Row, curves, escape, lollipops, stacked};
+use crate::lessons::lessons;
+use crate::results::{Cell, Results};
+use crate::table::{difference, grouped, ms, ru, short};
+
+const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+
+/// The report of a run.
+pub fn html(results: &Results) -> String {
+    let sections = [
+        header(results),
+        said(results),
+        charges(results),
+        times(results),
+        mix(results),
+        sweeps(results),
+        numbers(results),
+        copies(results),
+        models(results),
+    ];
+    let title = escape(&results.title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <button type=\"button\">light / dark</button>\n<main>\n{}</main>\n\
+         <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        sections.concat()
+    )
+}
+
+fn ids(results: &Results) -> Vec<&str> {
+    results.models.iter().map(|model| &model.id[..]).collect()
+}
+
+fn header(results: &Results) -> String {
+    let items: Vec<String> =
+        results.models.iter().map(|model| format!("{} in {}", grouped(model.items), model.id)).collect();
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n\
+         <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n</header>\n",
+        escape(&results.title),
+        escape(&results.about),
+        escape(&results.workload),
+        results.scale,
+        results.seed,
+        escape(&items.join(", "))
+    )
+}
+
+fn said(results: &Results) -> String {
+    let sentences = lessons(results);
+    let entries: String =
+        sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
+    format!("<section id=\"lessons\">\n<h2>What the numbers say</h2>\n<ul class=\"lessons\">\n{entries}</ul>\n</section>\n")
+}
+
+fn legend(results: &Results, has_published: bool) -> String {
+    let mut out = String::from("<ul class=\"legend\">\n");
+    for (at, model) in results.models.iter().enumerate() {
+        // Writing to memory cannot fail.
+        let _ = writeln!(
+            out,
+            "<li data-model=\"{at}\"><i style=\"--c:var(--m{})\"></i>{} – {}</li>",
+            at % 6,
+            escape(&model.id),
+            escape(&model.title)
+        );
+    }
+    if has_published {
+        out.push_str("<li><i class=\"ring\"></i>published</li>\n");
+    }
+    out + "</ul>\n"
+}
+
+fn rows(results: &Results, value: impl Fn(&Cell) -> (f64, Option<f64>)) -> Vec<Row> {
+    let row = |pattern: &crate::results::PatternResult| {
+        let of_model = |id: &&str| results.cell(&pattern.id, id).map_or((0.0, None), &value);
+        Row {
+            label: pattern.id.clone(),
+            title: pattern.title.clone(),
+            values: ids(results).iter().map(of_model).collect(),
+        }
+    };
+    results.patterns.iter().map(row).collect()
+}
+
+fn charges(results: &Results) -> String {
+    let has_published = results.cells.iter().any(|cell| cell.published_ru.is_some());
+    let rows = rows(results, |cell| (cell.ru, cell.published_ru));
+    format!(
+        "<section id=\"charges\">\n<h2>Request Units per pattern</h2>\n\
+         <p class=\"note\">What the application is charged for one execution. Each step of the scale is ten times the one before.</p>\n\
+         {}<figure>{}</figure>\n</section>\n",
+        legend(results, has_published),
+        lollipops(&rows, &ids(results), &ru, "RU")
+    )
+}
+
+fn times(results: &Results) -> String {
+    let has_published = results.cells.iter().any(|cell| cell.published_ms.is_some());
+    let rows = rows(results, |cell| (cell.p50_ms, cell.published_ms));
+    format!(
+        "<section id=\"times\">\n<h2>Latency per pattern</h2>\n\
+         <p class=\"note\">Milliseconds until an execution is complete, half of them sooner; requests of one execution follow each other. \
+         Published times were measured elsewhere, over a network.</p>\n\
+         {}<figure>{}</figure>\n</section>\n",
+        legend(results, has_published),
+        lollipops(&rows, &ids(results), &ms, "ms")
+    )
+}
+
+fn mix(results: &Results) -> String {
+    let parts = |model: &crate::results::ModelResult| {
+        let part = |pattern: &crate::results::PatternResult| {
+            let cell = results.cell(&pattern.id, &model.id)?;
+            Some((pattern.id.clone(), pattern.weight * cell.total_ru()))
+        };
+        let mut parts: Vec<(String, f64)> = results.patterns.iter().filter_map(part).collect();
+        parts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        parts
+    };
+    let all: Vec<Vec<(String, f64)>> = results.models.iter().map(parts).collect();
+    let weights: Vec<String> = results
+        .patterns
+        .iter()
+        .map(|pattern| format!("{} {}", pattern.id, short(pattern.weight)))
+        .collect();
+    format!(
+        "<section id=\"mix\">\n<h2>Under the mix</h2>\n\
+         <p class=\"note\">RU per {}, with what keeping copies costs. Executions per {}: {}.</p>\n\
+         <figure>{}</figure>\n</section>\n",
+        escape(&results.per),
+        escape(&results.per),
+        escape(&weights.join(", ")),
+        stacked(&ids(results), &all, "RU")
+    )
+}
+
+fn sweeps(results: &Results) -> String {
+    if results.sweeps.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "<section id=\"sweeps\">\n<h2>Where the better model changes</h2>\n\
+         <p class=\"note\">Total RU per {} along one quantity, everything else as it is. A ring marks where another model becomes the cheapest.</p>\n{}",
+        escape(&results.per),
+        legend(results, false)
+    );
+    for sweep in &results.sweeps {
+        let _ = write!(
+            out,
+            "<h3>{}</h3>\n<figure>{}</figure>\n",
+            escape(&sweep.title),
+            curves(sweep, &ids(results), &sweep.title)
+        );
+    }
+    out + "</section>\n"
+}
+
+fn numbers(results: &Results) -> String {
+    let mut out = String::from(
+        "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th class=\"left\">model</th>\
+         <th>RU</th><th>published</th><th></th><th>copies RU</th><th>requests</th><th>partitions</th>\
+         <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th></tr>\n",
+    );
+    let mut last = "";
+    for cell in &results.cells {
+        let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
+        let is_first = cell.pattern != last;
+        last = &cell.pattern;
+        let _ = writeln!(
+            out,
+            "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
+             <td><span class=\"off\">{}</span></td><td>{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            if is_first { " class=\"first\"" } else { "" },
+            if is_first { escape(&cell.pattern) } else { String::new() },
+            at % 6,
+            escape(&cell.model),
+            ru(cell.ru),
+            cell.published_ru.map(ru).unwrap_or_default(),
+            cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default(),
+            if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
+            cell.requests,
+            cell.partitions,
+            ms(cell.p50_ms),
+            ms(cell.p95_ms),
+            ms(cell.p99_ms),
+            cell.published_ms.map(ms).unwrap_or_default(),
+        );
+    }
+    out + "</table></div>\n</section>\n"
+}
+
+fn copies(results: &Results) -> String {
+    let mut lines = String::new();
+    for model in &results.models {
+        if model.build_changes > 0 {
+            let _ = writeln!(
+                lines,
+                "<p>{}: building all copies from the beginning of the feeds took {} changes and {} RU.</p>",
+                escape(&model.id),
+                grouped(model.build_changes),
+                short(model.build_ru)
+            );
+        }
+        for verdict in &model.verdicts {
+            let what = match verdict.findings.len() {
+                0 => "all as their sources say".to_owned(),
+                count => format!("{count} differ"),
+            };
+            let _ = writeln!(
+                lines,
+                "<p class=\"note\">{}: {}: {} compared, {what}.</p>",
+                escape(&model.id),
+                escape(&verdict.name),
+                grouped(verdict.copies as u64)
+            );
+        }
+    }
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("<section id=\"copies\">\n<h2>Copies</h2>\n{lines}</section>\n"),
+    }
+}
+
+fn models(results: &Results) -> String {
+    let mut out = String::from("<section id=\"models\">\n<h2>The models</h2>\n");
+    for model in &results.models {
+        let _ = writeln!(
+            out,
+            "<h3>{} – {}</h3>\n<p>{}</p>\n<p class=\"note\">{} items, loaded for {} RU in {:.1} s.</p>",
+            escape(&model.id),
+            escape(&model.title),
+            escape(&model.about),
+            grouped(model.items),
+            short(model.load_ru),
+            model.load_seconds
+        );
+    }
+    out + "</section>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Crossing, ModelResult, PatternResult, SweepResult};
+
+    fn results() -> Results {
+        let model = |id: &str| ModelResult { id: id.into(), title: "<T>".into(), ..ModelResult::default() };
+        let cell = |model: &str, ru| Cell {
+            pattern: "Q1".into(),
+            model: model.into(),
+            ru,
+            p50_ms: 1.0,
+            requests: 1.0,
+            ..Cell::default()
+        };
+        Results {
+            workload: "w".into(),
+            title: "A & B".into(),
+            per: "day".into(),
+            models: vec![model("a"), model("b")],
+            patterns: vec![PatternResult { id: "Q1".into(), title: "read".into(), weight: 2.0 }],
+            cells: vec![cell("a", 2.0), cell("b", 300.0)],
+            sweeps: vec![SweepResult {
+                title: "Renames".into(),
+                xs: vec![1.0, 10.0, 100.0],
+                is_log: true,
+                curves: vec![vec![5.0, 5.0, 5.0], vec![1.0, 4.0, 9.0]],
+                crossings: vec![Crossing { x: 20.0, cost: 5.0, below: 1, above: 0 }],
+                ..SweepResult::default()
+            }],
+            ..Results::default()
+        }
+    }
+
+    /// Opening and closing tags of a page in order; attributes left out.
+    fn outline(html: &str) -> Vec<String> {
+        let wanted = ["section", "h1", "h2", "h3", "figure", "svg", "table", "main"];
+        let mut out = Vec::new();
+        for piece in html.split('<').skip(1) {
+            let tag: String = piece.chars().take_while(|c| c.is_alphanumeric() || *c == '/').collect();
+            let name = tag.trim_matches('/');
+            if !wanted.contains(&name) {
+                continue;
+            }
+            let id = piece.split_once("id=\"").filter(|(before, _)| !before.contains('>'));
+            let id = id.and_then(|(_, rest)| rest.split('"').next());
+            out.push(id.map_or(tag.clone(), |id| format!("{tag}#{id}")));
+        }
+        out
+    }
+
+    #[test]
+    fn the_structure_of_a_report() {
+        let html = html(&results());
+        let figure = "figure svg /svg /figure";
+        let expect = format!(
+            "main h1 /h1 section#lessons h2 /h2 /section section#charges h2 /h2 {figure} /section \
+             section#times h2 /h2 {figure} /section section#mix h2 /h2 {figure} /section \
+             section#sweeps h2 /h2 h3 /h3 {figure} /section section#numbers h2 /h2 table /table /section \
+             section#models h2 /h2 h3 /h3 h3 /h3 /section /main"
+        );
+        assert_eq!(outline(&html).join(" "), expect);
+        assert!(html.contains("<h1>A &amp; B</h1>") && html.contains("&lt;T&gt;"));
+        assert_eq!(html.matches("class=\"turn\"").count(), 1);
+        assert_eq!(html.matches("class=\"curve\"").count(), 2);
+    }
+
+    #[test]
+    fn a_report_asks_for_nothing() {
+        let html = html(&results());
+        for word in ["http:", "https:", "src=", "@import", "url("] {
+            assert!(!html.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The commands `lab run` and `lab verify`: flags, a server if none is given, files that come out.
+//!
+//! ELSEWHERE  Everything the laboratory does: the crate `lab`.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, bail};
+use client::Client;
+use lab::budget::Budget;
+use lab::verify::Verdict;
+use lab::{Data, Results, Run, Watch, Workload};
+
+use crate::cli::{LabCommand, LabFlags, LabRunFlags};
+use crate::config::Usage;
+use crate::lab_server::LabServer;
+use crate::progress::{Progress, Unit};
+use crate::query::read_key;
+
+/// Findings shown of one check; the rest is counted.
+const FINDINGS_SHOWN: usize = 10;
+
+/// `cosmolabe lab …`.
+pub fn lab(command: &LabCommand) -> Result<()> {
+    match command {
+        LabCommand::Run(flags) => run(flags),
+        LabCommand::Verify(flags) => verify(flags),
+    }
+}
+
+fn run(flags: &LabRunFlags) -> Result<()> {
+    let workload = read(&flags.lab)?;
+    let budget = flags.budget.as_deref().map(|path| read_budget(path, &workload)).transpose()?;
+    let prepared = Prepared::new(&flags.lab, workload)?;
+    let run = Run { replaces: flags.replace, ..prepared.run(flags.repeat.map(|n| n as usize)) };
+    let results = prepared.block_on(run.run())?;
+    write_outputs(flags, &results)?;
+    report_findings(&results.findings())?;
+    let exceeded = budget.map(|budget| budget.exceeded(&results)).unwrap_or_default();
+    match exceeded.is_empty() {
+        true => Ok(()),
+        false => bail!("over budget:\n  {}", exceeded.join("\n  ")),
+    }
+}
+
+fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+    };
+    let json = || format!("{:#}\n", results.to_json());
+    match &flags.json {
+        Some(path) if path == Path::new("-") => print!("{}", json()),
+        Some(path) => {
+            print!("{}", lab::table::table(results));
+            write(path, json())?;
+        }
+        None => print!("{}", lab::table::table(results)),
+    }
+    if let Some(path) = &flags.report {
+        write(path, lab::report::html(results))?;
+        eprintln!("report in {}", path.display());
+    }
+    Ok(())
+}
+
+fn verify(flags: &LabFlags) -> Result<()> {
+    let prepared = Prepared::new(flags, read(flags)?)?;
+    let run = prepared.run(Some(1));
+    let verdicts = match flags.endpoint {
+        None => {
+            let results = prepared.block_on(run.run())?;
+            results.models.into_iter().map(|model| (model.id, model.verdicts)).collect()
+        }
+        Some(_) => prepared.block_on(check(&run))?,
+    };
+    let mut findings = Vec::new();
+    for (model, verdicts) in verdicts {
+        for verdict in verdicts {
+            println!("{model}: {}: {} compared", verdict.name, verdict.copies);
+            findings.extend(verdict.findings.iter().map(|text| format!("{model}: {}: {text}", verdict.name)));
+        }
+    }
+    report_findings(&findings)?;
+    println!("every copy is what its source says");
+    Ok(())
+}
+
+/// Checks what an earlier run left on a server.
+async fn check(run: &Run) -> Result<Vec<(String, Vec<Verdict>)>, lab::Error> {
+    let mut all = Vec::new();
+    for model in &run.models {
+        let of = &run.data.workload.models[*model];
+        all.push((of.id.clone(), lab::verify::verify(of, &run.target(*model)).await?));
+    }
+    Ok(all)
+}
+
+fn report_findings(findings: &[String]) -> Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let shown = &findings[..findings.len().min(FINDINGS_SHOWN)];
+    let more = match findings.len() - shown.len() {
+        0 => String::new(),
+        more => format!("\n  and {more} more"),
+    };
+    bail!("copies differ from their sources:\n  {}{more}", shown.join("\n  "))
+}
+
+fn read(flags: &LabFlags) -> Result<Workload> {
+    let source = lab::shelf::find(&flags.workload).map_err(Usage)?;
+    source.read().map_err(|mistake| Usage(mistake.to_string()).into())
+}
+
+fn read_budget(path: &Path, workload: &Workload) -> Result<Budget> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("--budget {} cannot be read", path.display()))?;
+    let read = Budget::read(&path.display().to_string(), &text, workload);
+    read.map_err(|mistake| Usage(mistake.to_string()).into())
+}
+
+/// All that a run needs, with the server it may have started.
+struct Prepared {
+    data: Arc<Data>,
+    models: Vec<usize>,
+    client: Client,
+    runtime: tokio::runtime::Runtime,
+    _server: Option<LabServer>,
+}
+
+impl Prepared {
+    fn new(flags: &LabFlags, workload: Workload) -> Result<Prepared> {
+        let models = workload.choose_models(&flags.model).map_err(Usage)?;
+        let scale = flags.scale.unwrap_or(workload.scale);
+        if !(scale > 0.0 && scale.is_finite()) {
+            return Err(Usage("--scale is a number above 0".to_owned()).into());
+        }
+        let seed = flags.seed.unwrap_or(workload.seed);
+        let key = match &flags.key_file {
+            Some(path) if flags.endpoint.is_some() => read_key(path)?,
+            Some(_) | None => client::Key::development(),
+        };
+        let server = match flags.endpoint {
+            Some(_) => None,
+            None => Some(LabServer::start(workload.ru_profile.as_deref())?),
+        };
+        let own = server.as_ref().map(|server| server.endpoint.clone());
+        let endpoint = flags.endpoint.clone().or(own).unwrap_or_default();
+        let client = Client::new(&endpoint, key);
+        let client = client.map_err(|error| Usage(format!("--endpoint: {error}")))?;
+        let data = Arc::new(Data::new(Arc::new(workload), seed, scale));
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        Ok(Prepared { data, models, client, runtime, _server: server })
+    }
+
+    fn run(&self, repeat: Option<usize>) -> Run {
+        Run {
+            data: self.data.clone(),
+            client: self.client.clone(),
+            models: self.models.clone(),
+            replaces: false,
+            repeat,
+            watch: Arc::new(Bar::default()),
+        }
+    }
+
+    fn block_on<T>(&self, work: impl Future<Output = Result<T, lab::Error>>) -> Result<T> {
+        Ok(self.runtime.block_on(work)?)
+    }
+}
+
+/// Progress on the terminal.
+#[derive(Default)]
+struct Bar(Mutex<Option<Progress>>);
+
+impl Bar {
+    fn replace(&self, progress: Option<Progress>) {
+        let mut current = self.0.lock().expect("no code panics while holding this lock");
+        if let Some(ended) = std::mem::replace(&mut *current, progress) {
+            ended.finish();
+        }
+    }
+}
+
+impl Watch for Bar {
+    fn begin(&self, label: &str, total: u64) {
+        self.replace(Some(Progress::new(label, Unit::Items, total)));
+    }
+
+    fn set(&self, done: u64) {
+        let current = self.0.lock().expect("no code panics while holding this lock");
+        if let Some(progress) = &*current {
+            progress.set(done);
+        }
+    }
+
+    fn end(&self) {
+        self.replace(None);
+    }
+}
