@@ -8,7 +8,8 @@
 //!              path          post.user.username   rows[0].id
 //!              literal       1.5  'text'  true false null
 //! template   = JSON whose texts may hold ${expression};
-//!              {each = "name in path", first = 3, item = template} is an array
+//!              {each = "name in path", first = 3, item = template} is an array, and inside
+//!              an array stands for its elements
 //! ```
 //!
 //! INVARIANTS
@@ -556,7 +557,14 @@ impl Template {
                 Ok(out.into())
             }
             Template::Array(rows) => {
-                rows.iter().map(|row| row.fill(scope)).collect::<Result<Vec<_>, _>>().map(Into::into)
+                let mut out = Vec::new();
+                for row in rows {
+                    match (row, row.fill(scope)?) {
+                        (Template::Each(..), Value::Array(elements)) => out.extend(elements),
+                        (_, value) => out.push(value),
+                    }
+                }
+                Ok(out.into())
             }
             Template::Object(properties) => {
                 let fill = |(name, template): &(String, Template)| {
@@ -694,6 +702,9 @@ mod tests {
         });
         assert!(visited.is_ok());
         assert_eq!(roots, ["r in r", "a in r"]);
+        let among = json!(["first", each, "last"]);
+        let filled = Template::parse(&among).unwrap().fill(&scope()).unwrap();
+        assert_eq!(filled, json!(["first", {"id": "x", "a": 2}, "last"]));
         let none = json!({"each": "r in rows", "first": 0, "item": 1});
         assert_eq!(Template::parse(&none).unwrap().fill(&scope()).unwrap(), json!([]));
         let wrong = |template: Value| Template::parse(&template).unwrap_err();
