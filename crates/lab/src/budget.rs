@@ -59,3 +59,41 @@ impl Budget {
         self.limits.iter().filter_map(sentence).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Cell;
+    use crate::shelf;
+
+    #[test]
+    fn what_grew_is_named() {
+        let name = shelf::names()[0];
+        let workload = shelf::find(name).unwrap().read().unwrap();
+        let (pattern, model) = (&workload.patterns[0].id, &workload.models[0].id);
+        let text = format!("[{pattern}]\n{model} = 10.0\n");
+        let budget = Budget::read("b.toml", &text, &workload).unwrap();
+        let exceeded = |ru, propagation_ru| {
+            let (pattern, model) = (pattern.clone(), model.clone());
+            let cell = Cell { pattern, model, ru, propagation_ru, ..Cell::default() };
+            budget.exceeded(&Results { cells: vec![cell], ..Results::default() })
+        };
+        assert!(exceeded(9.99, 0.0).is_empty());
+        assert!(exceeded(10.004, 0.0).is_empty());
+        let over = exceeded(11.0, 0.0);
+        assert_eq!(over, [format!("{pattern} in {model} costs 11.00 RU, its budget is 10.00 (+10.0 %)")]);
+        assert_eq!(exceeded(9.0, 3.0).len(), 1, "copies count");
+        assert!(budget.exceeded(&Results::default()).is_empty());
+    }
+
+    #[test]
+    fn names_must_be_known() {
+        let workload = shelf::find(shelf::names()[0]).unwrap().read().unwrap();
+        let said = |text: &str| Budget::read("b.toml", text, &workload).unwrap_err().to_string();
+        assert_eq!(said("\n[XX]\nv = 1.0\n"), "b.toml:3: there is no pattern XX");
+        let pattern = &workload.patterns[0].id;
+        let text = format!("[{pattern}]\nnone = 1.0\n");
+        assert_eq!(said(&text), "b.toml:2: there is no model none");
+        assert!(said("[Q").starts_with("b.toml:1: "));
+    }
+}

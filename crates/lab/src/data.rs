@@ -400,3 +400,133 @@ impl Scope for Environment<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::Source;
+
+    const FILE: &str = r#"
+name = "w"
+[[entities]]
+name = "user"
+count = 1000
+fields.id = { kind = "guid" }
+fields.name = { kind = "word", length = 8 }
+[[entities]]
+name = "post"
+per = "user"
+count = { min = 1, max = 5 }
+refs.editor = { entity = "user", skew = 0.5 }
+fields.id = { kind = "guid" }
+fields.label = { value = "${post.user.name}-${post.editor.name}" }
+[[entities]]
+name = "like"
+per = "post"
+count = { min = 0, max = 3 }
+[[samples]]
+name = "writer"
+entity = "user"
+counts = { post = 7 }
+[[samples]]
+name = "article"
+entity = "post"
+of = "writer"
+counts = { like = 40 }
+[[models]]
+id = "m"
+[[models.containers]]
+name = "c"
+partition_key = "/id"
+[[patterns]]
+id = "p"
+[[patterns.models.m]]
+read = "c"
+id = "x"
+key = "x"
+[[sweeps]]
+id = "s"
+sample = "article"
+child = "like"
+points = [0, 9]
+"#;
+
+    fn data(seed: u64, scale: f64) -> Data {
+        let beside = |_: &str| Err("none".to_owned());
+        let source = Source { name: "w".into(), text: FILE.into(), beside: Box::new(beside) };
+        Data::new(Arc::new(source.read().unwrap()), seed, scale)
+    }
+
+    fn get(data: &Data, instance: &Instance, path: &str) -> Value {
+        let steps: Vec<Step> = path.split('.').map(|name| Step::Name(name.to_owned())).collect();
+        data.get(instance, &steps).unwrap()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_data() {
+        let texts = |seed| {
+            let data = data(seed, 0.02);
+            let posts = (0..data.total(1)).map(|n| data.instance(1, n));
+            posts.map(|post| get(&data, &post, "label").to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(1), texts(1)); // D1
+        assert_ne!(texts(1), texts(2));
+        let data = data(1, 0.02);
+        let post = data.instance(1, 9);
+        let early = get(&data, &post, "id");
+        (0..data.total(1)).for_each(|n| drop(get(&data, &data.instance(1, n), "id")));
+        assert_eq!(get(&data, &post, "id"), early); // G1
+    }
+
+    #[test]
+    fn samples_have_their_counts_at_every_scale() {
+        for scale in [0.0001, 0.01, 1.0] {
+            let data = data(3, scale);
+            let count = |sample: usize, child: &str| get(&data, &data.sample(sample), child);
+            assert_eq!(count(0, "post"), 7); // D2
+            assert_eq!((count(1, "like"), count(2, "like"), count(3, "like")), (40.into(), 0.into(), 9.into()));
+            let writer = get(&data, &data.sample(0), "id");
+            assert_eq!(get(&data, &data.sample(1), "user.id"), writer);
+            assert_ne!(get(&data, &data.sample(2), "user.id"), writer);
+        }
+        assert_eq!(data(3, 1.0).total(0), 1000);
+        assert_eq!(data(3, 0.0001).total(0), 2, "samples and their parents are always there");
+    }
+
+    #[test]
+    fn children_and_parents_agree() {
+        let data = data(5, 0.05);
+        let mut posts = 0;
+        for user in 0..data.total(0) {
+            let user = data.instance(0, user);
+            for post in data.children(&user, 1, "post") {
+                assert_eq!(data.parent(&post), Some(user.clone()));
+                posts += 1;
+            }
+        }
+        assert_eq!(posts, data.total(1));
+        let edited: usize =
+            (0..data.total(0)).map(|n| data.children(&data.instance(0, n), 1, "post_editor").len()).sum();
+        assert_eq!(edited as u64, data.total(1));
+    }
+
+    #[test]
+    fn skew_prefers_the_first() {
+        let data = data(5, 1.0);
+        let low = (0..data.total(1)).filter(|n| data.target(&data.instance(1, *n), 0).ordinal < 250);
+        let share = low.count() as f64 / data.total(1) as f64;
+        assert!((0.45..0.55).contains(&share), "u² is below a quarter half of the time: {share}");
+    }
+
+    #[test]
+    fn fresh_instances_are_not_among_the_data() {
+        let data = data(5, 0.05);
+        let user = data.instance(0, 3);
+        let fresh = data.fresh(1, 0, Some(user.clone()));
+        assert!(fresh.ordinal >= data.total(1));
+        assert_eq!(get(&data, &fresh, "user.id"), get(&data, &user, "id"));
+        let next = data.fresh(1, 1, None);
+        assert_ne!(get(&data, &fresh, "id"), get(&data, &next, "id"));
+        assert!(get(&data, &next, "user.id").is_string());
+    }
+}

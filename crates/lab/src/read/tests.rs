@@ -1,1 +1,148 @@
+//! Mistakes in workload files are shown with their lines.
 
+use super::*;
+
+const GOOD: &str = r#"
+name = "small"
+seed = 7
+drivers = { reads = 10 }
+
+[[entities]]
+name = "user"
+count = 10
+fields.id = { kind = "guid" }
+fields.name = { kind = "word", length = 8 }
+
+[[entities]]
+name = "post"
+per = "user"
+count = { min = 1, max = 5 }
+refs.editor = { entity = "user" }
+fields.id = { kind = "guid" }
+fields.label = { value = "${post.user.name}/${post.editor.name}" }
+
+[[samples]]
+name = "writer"
+entity = "user"
+counts = { post = 3 }
+
+[[models]]
+id = "m"
+
+[[models.containers]]
+name = "users"
+partition_key = "/id"
+procedures = [{ name = "touch", file = "touch.js" }]
+
+[[models.items]]
+entity = "user"
+container = "users"
+item = { id = "${user.id}", posts = { each = "p in user.post", item = "${p.label}" } }
+
+[[models.pipelines]]
+name = "p"
+source = "users"
+when = "change.id != ''"
+[[models.pipelines.steps]]
+read = "users"
+id = "${change.id}"
+key = "${change.id}"
+
+[[patterns]]
+id = "Q"
+weight = "reads * 2"
+published = { m = { ru = 1 } }
+[[patterns.models.m]]
+query = "users"
+sql = "SELECT * FROM c WHERE c.id = @id"
+parameters = { "@id" = "${writer.id}" }
+as = "rows"
+[[patterns.models.m]]
+execute = "users"
+for = "row in rows"
+procedure = "touch"
+key = "${row.id}"
+arguments = ["${row.id}"]
+
+[[sweeps]]
+id = "posts"
+sample = "writer"
+child = "post"
+points = [1, 2]
+"#;
+
+fn read(text: &str) -> Result<Workload, Mistake> {
+    let beside = |name: &str| match name {
+        "touch.js" => Ok("function touch() {}".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    Source { name: "w.toml".into(), text: text.to_owned(), beside: Box::new(beside) }.read()
+}
+
+#[test]
+fn a_whole_file() {
+    let workload = read(GOOD).unwrap();
+    assert_eq!(workload.entities[1].parent, Some(0));
+    assert_eq!(workload.models[0].containers[0].procedures[0].body, "function touch() {}");
+    assert_eq!(workload.patterns[0].published[0].and_then(|published| published.ru), Some(1.0));
+    assert!(!workload.patterns[0].only_reads());
+    assert!(workload.patterns[0].models[0][0].mentions("writer"));
+    assert!(!workload.patterns[0].models[0][1].mentions("writer"));
+    let names: Vec<&str> = workload.samples.iter().map(|sample| &sample.name[..]).collect();
+    assert_eq!(names, ["writer", "writer@post=1", "writer@post=2"]);
+}
+
+/// Replaces a piece of the good file; the mistake must be on the line of the replacement.
+fn check(old: &str, new: &str, expect: &str) {
+    assert!(GOOD.contains(old), "{old}");
+    let text = GOOD.replacen(old, new, 1);
+    let mistake = read(&text).unwrap_err();
+    let said = mistake.to_string();
+    assert!(said.contains(expect), "{new}: {said}");
+    let begin = line_of(GOOD, GOOD.find(old).unwrap());
+    let lines = begin..=begin + new.lines().count().max(1) - 1;
+    assert!(lines.contains(&mistake.line), "{new}: {said}, expected line {lines:?}"); // W2
+}
+
+#[test]
+fn mistakes_are_shown_with_their_lines() {
+    check("name = \"small\"", "name = \"small\"\ncolour = 1", "unknown field `colour`");
+    check("seed = 7", "seed = ", "");
+    check("seed = 7", "seed = 7\nscale = 0.0", "the scale is a number above 0");
+    check("seed = 7", "seed = 7\nrepeat = 0", "at least 1");
+    check("{ kind = \"word\", length = 8 }", "{ kind = \"words\" }", "there is no kind `words`");
+    check("{ kind = \"word\", length = 8 }", "{ kind = \"word\" }", "needs a `length`");
+    check("per = \"user\"", "per = \"usr\"", "there is no entity `usr` above; there are user");
+    check("{ min = 1, max = 5 }", "{ min = 6, max = 5 }", "min 6 is above max 5");
+    check("{ entity = \"user\" }", "{ entity = \"user\", skew = 1.0 }", "skew is from 0");
+    check("${post.user.name}/", "${post.user.nam}/", "`user` has no field `nam`");
+    check("counts = { post = 3 }", "counts = { user = 3 }", "`user` is not counted per `user`");
+    check("partition_key = \"/id\"", "partition_key = \"id\"", "a path such as /id");
+    check("file = \"touch.js\"", "file = \"none.js\"", "none.js: no such file");
+    check("\"${user.id}\"", "\"${usr.id}\"", "`usr` means nothing here; there are user");
+    check("\"${user.id}\"", "\"${user.id +}\"", "lacks a value");
+    check("p in user.post\"", "p in user.id\"", "`id` is not an entity counted per `user`");
+    check("source = \"users\"", "source = \"user\"", "there is no container `user` in this model");
+    check("\"change.id != ''\"", "\"chang.id != ''\"", "`chang` means nothing here");
+    check("\"reads * 2\"", "\"writes * 2\"", "`writes` means nothing here; there are reads");
+    check("{ m = { ru = 1 } }", "{ n = { ru = 1 } }", "there is no model `n`");
+    check("SELECT * FROM c WHERE", "SELECT * FORM c WHERE", "the query is wrong: ");
+    check("\"@id\" = ", "\"id\" = ", "a parameter is called `@id`");
+    check("row in rows", "row in row", "`row` means nothing here");
+    check("procedure = \"touch\"", "procedure = \"tuch\"", "has no procedure `tuch`");
+    check("arguments = [\"${row.id}\"]", "arguments = 1", "`arguments` is an array");
+    check("points = [1, 2]", "points = [2, 1]", "rising");
+    check("sample = \"writer\"", "sample = \"riter\"", "there is no sample `riter`");
+}
+
+#[test]
+fn steps_that_are_no_steps() {
+    let step = "[[patterns.models.m]]\nquery = \"users\"";
+    check(step, "[[patterns.models.m]]\nquery = \"users\"\nread = \"users\"", "a step is one of");
+    check(step, "[[patterns.models.m]]\nquery = \"users\"\nid = \"1\"", "a query step has no `id`");
+    let text = GOOD.replace("\nas = \"rows\"", "");
+    assert!(read(&text).unwrap_err().message.contains("`rows` means nothing here"));
+    let text = GOOD.replace("[[models]]\nid = \"m\"", "[[models]]\nid = \"m\"\n[[models]]\nid = \"o\"");
+    assert!(read(&text).is_err());
+    assert!(read("name = \"empty\"").unwrap_err().message.contains("at least one model"));
+}
