@@ -150,12 +150,14 @@ fn lollipop(
     let mut end = x;
     if let Some(published) = published.filter(|published| *published > 0.0) {
         let ring = scale.at(published);
-        end = end.max(ring);
+        // The number stands beside its own mark, unless the ring is in the way.
+        let is_in_the_way = (x..x + 60.0).contains(&ring);
+        end = if is_in_the_way { ring } else { x };
         let _ = write!(svg, r#"<circle class="ring" cx="{ring:.1}" cy="{y:.1}" r="5.5"/>"#);
     }
     let _ = write!(
         svg,
-        r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="4"/><text class="small soft" x="{:.1}" y="{:.1}">{}</text></g>"#,
+        r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="4"/><text class="small own" x="{:.1}" y="{:.1}">{}</text></g>"#,
         end + 10.0,
         y + 4.0,
         text(value)
@@ -191,7 +193,7 @@ pub fn stacked(models: &[&str], parts: &[Vec<(String, f64)>], unit: &str) -> Str
             if to - from > 11.0 * label.len() as f64 {
                 let _ = write!(
                     svg,
-                    r#"<text class="small" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+                    r#"<text class="small on" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
                     (from + to) / 2.0,
                     y + 25.5,
                     escape(label)
@@ -238,17 +240,18 @@ pub fn curves(sweep: &SweepResult, models: &[&str], unit: &str) -> String {
         let x = horizontal.at(now);
         let _ = write!(svg, r#"<line class="now" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom}"/><text class="small soft" x="{:.1}" y="{:.1}">now</text>"#, x + 6.0, top + 10.0);
     }
+    let ends = sweep.curves.iter().map(|curve| vertical.at(curve.last().copied().unwrap_or(1.0)));
+    let ends = apart(&ends.collect::<Vec<f64>>(), 14.0);
     for (at, curve) in sweep.curves.iter().enumerate() {
         let point = |(x, y): (&f64, &f64)| format!("{:.1},{:.1}", horizontal.at(*x), vertical.at(*y));
         let points: Vec<String> = sweep.xs.iter().zip(curve).map(point).collect();
-        let end = vertical.at(curve.last().copied().unwrap_or(1.0));
         let _ = write!(
             svg,
             r#"<g data-model="{at}" style="--c:var(--m{})"><polyline class="curve" points="{}"/><text class="small" x="{:.1}" y="{:.1}">{}</text></g>"#,
             at % 6,
             points.join(" "),
             right + 8.0,
-            end + 4.0,
+            ends[at] + 4.0,
             escape(models[at])
         );
     }
@@ -265,6 +268,19 @@ pub fn curves(sweep: &SweepResult, models: &[&str], unit: &str) -> String {
         );
     }
     svg + "</svg>"
+}
+
+/// Places moved just so far that neighbors keep their distance.
+fn apart(places: &[f64], distance: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
+    let mut moved = places.to_vec();
+    let mut least = f64::NEG_INFINITY;
+    for at in order {
+        moved[at] = moved[at].max(least);
+        least = moved[at] + distance;
+    }
+    moved
 }
 
 fn open(height: f64, label: &str) -> String {
@@ -302,6 +318,13 @@ mod tests {
         assert_eq!([0.001, 1.0, 2000.0, 5e6].map(tick_text), ["0.001", "1", "2k", "5M"]);
         let one = Scale::decades([5.0].into_iter(), 0.0, 1.0);
         assert_eq!((one.from, one.to), (1.0, 10.0));
+    }
+
+    #[test]
+    fn labels_keep_their_distance() {
+        assert_eq!(apart(&[10.0, 100.0, 12.0], 14.0), [10.0, 100.0, 24.0]);
+        assert_eq!(apart(&[5.0, 5.0, 5.0], 10.0), [5.0, 15.0, 25.0]);
+        assert!(apart(&[], 1.0).is_empty());
     }
 
     #[test]
