@@ -5,14 +5,16 @@ use std::path::Path;
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../workloads");
+    let root =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_default()).join("../../workloads");
     println!("cargo:rerun-if-changed={}", root.display());
     let mut table = String::from("&[\n");
     for directory in sorted(&root)?.iter().filter(|path| path.is_dir()) {
         println!("cargo:rerun-if-changed={}", directory.display());
         for file in sorted(directory)?.iter().filter(|path| path.is_file()) {
             println!("cargo:rerun-if-changed={}", file.display());
-            let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name =
+                |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let (directory, name, path) = (name(directory), name(file), file.display().to_string());
             // Writing to memory cannot fail.
             let _ = writeln!(table, "    ({directory:?}, {name:?}, include_str!({path:?})),");

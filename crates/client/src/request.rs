@@ -419,7 +419,10 @@ mod tests {
         let after = Trigger { is_before: false, operation: "Create" };
         let request = container.create_trigger("t", "function () {}", after);
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        assert_eq!((&body["triggerType"], &body["triggerOperation"]), (&json!("Post"), &json!("Create")));
+        assert_eq!(
+            (&body["triggerType"], &body["triggerOperation"]),
+            (&json!("Post"), &json!("Create"))
+        );
         assert_eq!(request.path(), "/dbs/d/colls/c/triggers");
     }
 

@@ -81,7 +81,10 @@ mod tests {
         assert!(exceeded(9.99, 0.0).is_empty());
         assert!(exceeded(10.004, 0.0).is_empty());
         let over = exceeded(11.0, 0.0);
-        assert_eq!(over, [format!("{pattern} in {model} costs 11.00 RU, its budget is 10.00 (+10.0 %)")]);
+        assert_eq!(
+            over,
+            [format!("{pattern} in {model} costs 11.00 RU, its budget is 10.00 (+10.0 %)")]
+        );
         assert_eq!(exceeded(9.0, 3.0).len(), 1, "copies count");
         assert!(budget.exceeded(&Results::default()).is_empty());
     }

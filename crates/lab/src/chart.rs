@@ -97,7 +97,12 @@ fn tick_text(value: f64) -> String {
 }
 
 /// A lollipop for each model in each row; rings are published figures.
-pub fn lollipops(rows: &[Row], models: &[&str], text: &dyn Fn(f64) -> String, unit: &str) -> String {
+pub fn lollipops(
+    rows: &[Row],
+    models: &[&str],
+    text: &dyn Fn(f64) -> String,
+    unit: &str,
+) -> String {
     let lane = 15.0;
     let (top, gap) = (30.0, 14.0);
     let height_of_row = models.len() as f64 * lane + gap;
@@ -175,7 +180,8 @@ pub fn stacked(models: &[&str], parts: &[Vec<(String, f64)>], unit: &str) -> Str
     let mut svg = open(height, unit);
     for (at, (id, parts)) in models.iter().zip(parts).enumerate() {
         let y = top + at as f64 * lane;
-        let _ = write!(svg, r#"<text x="0" y="{:.1}" class="strong">{}</text>"#, y + 26.0, escape(id));
+        let _ =
+            write!(svg, r#"<text x="0" y="{:.1}" class="strong">{}</text>"#, y + 26.0, escape(id));
         let _ = write!(svg, r#"<g data-model="{at}" style="--c:var(--m{})">"#, at % 6);
         let mut sum = 0.0;
         for (n, (label, value)) in parts.iter().enumerate() {
@@ -226,24 +232,42 @@ pub fn curves(sweep: &SweepResult, models: &[&str], unit: &str) -> String {
     let mut svg = open(height, unit);
     for (value, has_number) in vertical.ticks() {
         let (y, minor) = (vertical.at(value), if has_number { "" } else { " minor" });
-        let _ = write!(svg, r#"<line class="grid{minor}" x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#);
+        let _ = write!(
+            svg,
+            r#"<line class="grid{minor}" x1="{left}" x2="{right}" y1="{y:.1}" y2="{y:.1}"/>"#
+        );
         if has_number {
             let text = tick_text(value);
-            let _ = write!(svg, r#"<text class="small soft" x="{:.1}" y="{:.1}" text-anchor="end">{text}</text>"#, left - 10.0, y + 4.0);
+            let _ = write!(
+                svg,
+                r#"<text class="small soft" x="{:.1}" y="{:.1}" text-anchor="end">{text}</text>"#,
+                left - 10.0,
+                y + 4.0
+            );
         }
     }
     for (value, _) in horizontal.ticks().iter().filter(|(_, has_number)| *has_number) {
         let (x, text) = (horizontal.at(*value), tick_text(*value));
-        let _ = write!(svg, r#"<text class="small soft" x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#, bottom + 20.0);
+        let _ = write!(
+            svg,
+            r#"<text class="small soft" x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
+            bottom + 20.0
+        );
     }
     if let Some(now) = sweep.now.filter(|now| (from..=to).contains(now)) {
         let x = horizontal.at(now);
-        let _ = write!(svg, r#"<line class="now" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom}"/><text class="small soft" x="{:.1}" y="{:.1}">now</text>"#, x + 6.0, top + 10.0);
+        let _ = write!(
+            svg,
+            r#"<line class="now" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom}"/><text class="small soft" x="{:.1}" y="{:.1}">now</text>"#,
+            x + 6.0,
+            top + 10.0
+        );
     }
     let ends = sweep.curves.iter().map(|curve| vertical.at(curve.last().copied().unwrap_or(1.0)));
     let ends = apart(&ends.collect::<Vec<f64>>(), 14.0);
     for (at, curve) in sweep.curves.iter().enumerate() {
-        let point = |(x, y): (&f64, &f64)| format!("{:.1},{:.1}", horizontal.at(*x), vertical.at(*y));
+        let point =
+            |(x, y): (&f64, &f64)| format!("{:.1},{:.1}", horizontal.at(*x), vertical.at(*y));
         let points: Vec<String> = sweep.xs.iter().zip(curve).map(point).collect();
         let _ = write!(
             svg,
@@ -292,10 +316,17 @@ fn grid(svg: &mut String, scale: &Scale, top: f64, bottom: f64) {
     for (value, has_number) in scale.ticks() {
         let (x, minor) = (scale.at(value), if has_number { "" } else { " minor" });
         // Writing to memory cannot fail.
-        let _ = write!(svg, r#"<line class="grid{minor}" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom:.1}"/>"#);
+        let _ = write!(
+            svg,
+            r#"<line class="grid{minor}" x1="{x:.1}" x2="{x:.1}" y1="{top}" y2="{bottom:.1}"/>"#
+        );
         if has_number {
             let text = tick_text(value);
-            let _ = write!(svg, r#"<text class="small soft" x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#, top - 6.0);
+            let _ = write!(
+                svg,
+                r#"<text class="small soft" x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
+                top - 6.0
+            );
         }
     }
 }

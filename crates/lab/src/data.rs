@@ -69,7 +69,8 @@ impl Data {
             let offsets = data.lay_out(entity, scale, &layout);
             data.offsets.push(offsets);
         }
-        data.samples = places.iter().map(|(entity, path)| data.instance_at(*entity, path)).collect();
+        data.samples =
+            places.iter().map(|(entity, path)| data.instance_at(*entity, path)).collect();
         data
     }
 
@@ -214,9 +215,7 @@ impl Data {
                 let other = self.one(instance, name);
                 self.get(&other.ok_or_else(|| format!("`{}` has no `{name}`", of.name))?, rest)
             }
-            Some(Related::Children(child)) => {
-                Ok(self.children(instance, child, name).len().into())
-            }
+            Some(Related::Children(child)) => Ok(self.children(instance, child, name).len().into()),
             Some(Related::Field) => Ok(walk(&self.field(instance, name)?, rest).clone()),
             None => Err(format!("`{}` has no field `{name}`", of.name)),
         }
@@ -357,11 +356,15 @@ impl<'d> Environment<'d> {
             Binding::Value(value) => match walk(value, &each.path.steps) {
                 Value::Array(rows) => rows.iter().cloned().map(Binding::Value).collect(),
                 Value::Null => Vec::new(),
-                other => return Err(format!("`{}` is not an array: {other}", each.path.root)),
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                    return Err(format!("`{}` is not an array", each.path.root));
+                }
             },
-            Binding::Instance(instance) => {
-                self.instances(instance, &each.path.steps)?.into_iter().map(Binding::Instance).collect()
-            }
+            Binding::Instance(instance) => self
+                .instances(instance, &each.path.steps)?
+                .into_iter()
+                .map(Binding::Instance)
+                .collect(),
         };
         let mut elements: Vec<Binding> = elements;
         elements.truncate(each.first);
@@ -484,7 +487,10 @@ points = [0, 9]
             let data = data(3, scale);
             let count = |sample: usize, child: &str| get(&data, &data.sample(sample), child);
             assert_eq!(count(0, "post"), 7); // D2
-            assert_eq!((count(1, "like"), count(2, "like"), count(3, "like")), (40.into(), 0.into(), 9.into()));
+            assert_eq!(
+                (count(1, "like"), count(2, "like"), count(3, "like")),
+                (40.into(), 0.into(), 9.into())
+            );
             let writer = get(&data, &data.sample(0), "id");
             assert_eq!(get(&data, &data.sample(1), "user.id"), writer);
             assert_ne!(get(&data, &data.sample(2), "user.id"), writer);
@@ -505,15 +511,17 @@ points = [0, 9]
             }
         }
         assert_eq!(posts, data.total(1));
-        let edited: usize =
-            (0..data.total(0)).map(|n| data.children(&data.instance(0, n), 1, "post_editor").len()).sum();
+        let edited: usize = (0..data.total(0))
+            .map(|n| data.children(&data.instance(0, n), 1, "post_editor").len())
+            .sum();
         assert_eq!(edited as u64, data.total(1));
     }
 
     #[test]
     fn skew_prefers_the_first() {
         let data = data(5, 1.0);
-        let low = (0..data.total(1)).filter(|n| data.target(&data.instance(1, *n), 0).ordinal < 250);
+        let low =
+            (0..data.total(1)).filter(|n| data.target(&data.instance(1, *n), 0).ordinal < 250);
         let share = low.count() as f64 / data.total(1) as f64;
         assert!((0.45..0.55).contains(&share), "u² is below a quarter half of the time: {share}");
     }

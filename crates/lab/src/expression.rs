@@ -266,9 +266,7 @@ fn combine(operator: Operator, left: &Value, right: &Value) -> Result<Value, Str
             left.partial_cmp(&right).ok_or_else(|| "not comparable".to_owned())
         }
     };
-    let number = |compute: fn(f64, f64) -> f64| {
-        Ok(number(compute(float(left)?, float(right)?)))
-    };
+    let number = |compute: fn(f64, f64) -> f64| Ok(number(compute(float(left)?, float(right)?)));
     match operator {
         Operator::Equal => Ok(is_equal(left, right).into()),
         Operator::NotEqual => Ok((!is_equal(left, right)).into()),
@@ -384,9 +382,9 @@ impl<'a> Parser<'a> {
     fn number_literal(&mut self) -> Result<Expression, String> {
         let word = self.word(|c| c.is_ascii_alphanumeric() || c == '.' || c == '_');
         let parsed = word.replace('_', "").parse::<f64>();
-        parsed.map(|value| Expression::Literal(number(value))).map_err(|_| {
-            format!("`{word}` is not a number")
-        })
+        parsed
+            .map(|value| Expression::Literal(number(value)))
+            .map_err(|_| format!("`{word}` is not a number"))
     }
 
     fn word(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
@@ -439,9 +437,9 @@ impl<'a> Parser<'a> {
             } else if self.rest().starts_with('[') {
                 self.at += 1;
                 let digits = self.word(|c| c.is_ascii_digit());
-                let index = digits.parse().map_err(|_| {
-                    format!("`{}` has an index that is not a number", self.text)
-                })?;
+                let index = digits
+                    .parse()
+                    .map_err(|_| format!("`{}` has an index that is not a number", self.text))?;
                 steps.push(Step::Index(index));
                 self.expect("]")?;
             } else {
@@ -685,7 +683,8 @@ mod tests {
 
     #[test]
     fn templates_keep_types() {
-        let template = json!({"n": "${a}", "s": "a is ${a}, ${t}", "l": ["${rows}", true], "e": ""});
+        let template =
+            json!({"n": "${a}", "s": "a is ${a}, ${t}", "l": ["${rows}", true], "e": ""});
         let filled = Template::parse(&template).unwrap().fill(&scope()).unwrap();
         let expect = json!({"n": 2, "s": "a is 2, text", "l": [[{"id": "x"}], true], "e": ""});
         assert_eq!(filled, expect); // X2

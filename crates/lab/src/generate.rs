@@ -21,19 +21,19 @@ impl Draw {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         scramble(self.0)
     }
 
     /// A number from 0 up to, without, `end`; 0 if there is none.
     pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+        ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
     }
 
     /// A number from 0 up to, without, 1.
     pub fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -132,7 +132,7 @@ impl Generator {
 }
 
 fn guid(draw: &mut Draw) -> String {
-    let (a, b) = (draw.next(), draw.next());
+    let (a, b) = (draw.number(), draw.number());
     format!(
         "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
         a >> 32,
@@ -155,10 +155,10 @@ fn word(draw: &mut Draw, length: Amount) -> String {
 
 /// Consonants and vowels in turn: neither words of a language nor noise.
 fn push_word(draw: &mut Draw, out: &mut String, length: usize) {
-    let mut bits = draw.next();
+    let mut bits = draw.number();
     for at in 0..length {
         if at % 8 == 7 {
-            bits = draw.next();
+            bits = draw.number();
         }
         let letters = if at % 2 == 0 { CONSONANTS } else { VOWELS };
         out.push(letters[(bits & 0xff) as usize % letters.len()] as char);
@@ -230,7 +230,7 @@ mod tests {
     fn a_seed_replays() {
         let numbers = |parts: &[u64]| {
             let mut draw = Draw::of(parts);
-            (0..5).map(|_| draw.next()).collect::<Vec<_>>()
+            (0..5).map(|_| draw.number()).collect::<Vec<_>>()
         };
         assert_eq!(numbers(&[1, 2]), numbers(&[1, 2])); // G1
         assert_ne!(numbers(&[1, 2]), numbers(&[2, 1]));

@@ -215,7 +215,8 @@ mod tests {
 
     fn results() -> Results {
         let model = |id: &str| ModelResult { id: id.into(), ..ModelResult::default() };
-        let pattern = |id: &str, weight| PatternResult { id: id.into(), weight, ..PatternResult::default() };
+        let pattern =
+            |id: &str, weight| PatternResult { id: id.into(), weight, ..PatternResult::default() };
         let cell = |pattern: &str, model: &str, ru, requests, partitions| Cell {
             pattern: pattern.into(),
             model: model.into(),
@@ -232,7 +233,11 @@ mod tests {
                 cell("read", "a", 200.0, 12.0, 75),
                 cell("read", "b", 5.0, 1.0, 1),
                 cell("write", "a", 5.0, 1.0, 1),
-                Cell { propagation_ru: 20.0, lag_ms: Some(3.0), ..cell("write", "b", 10.0, 1.0, 1) },
+                Cell {
+                    propagation_ru: 20.0,
+                    lag_ms: Some(3.0),
+                    ..cell("write", "b", 10.0, 1.0, 1)
+                },
             ],
             ..Results::default()
         }
@@ -244,7 +249,9 @@ mod tests {
         let has = |text: &str| assert!(said.contains(text), "{text}\nnot in\n{said}");
         has("b is the cheapest model: 530 RU per day, against a 20,005 (38 times)");
         has("a spends 100 % of its RU on read");
-        has("read asks 75 physical partitions in a and 1 in b: 200.0 RU become 5.00 (40 times cheaper)");
+        has(
+            "read asks 75 physical partitions in a and 1 in b: 200.0 RU become 5.00 (40 times cheaper)",
+        );
         has("read takes 12 requests in a and 1 in b");
         has("write is dearer in b than in a: 30.00 RU against 5.00 (6.0 times)");
         has("one execution causes 20.00 RU behind it, which took 3 ms");
@@ -263,7 +270,13 @@ mod tests {
         };
         results.sweeps = vec![SweepResult { crossings: vec![crossing], ..sweep.clone() }, sweep];
         let said = lessons(&results).join("\n");
-        assert!(said.contains("Renames: the cheapest model is b up to 30, beyond that a."), "{said}");
-        assert!(said.contains("Renames: a is the cheapest all the way from 1.00 to 100."), "{said}");
+        assert!(
+            said.contains("Renames: the cheapest model is b up to 30, beyond that a."),
+            "{said}"
+        );
+        assert!(
+            said.contains("Renames: a is the cheapest all the way from 1.00 to 100."),
+            "{said}"
+        );
     }
 }

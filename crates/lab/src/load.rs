@@ -87,7 +87,8 @@ async fn send(
     let of = &data.workload.models[model];
     let mapping = &of.items[stretch.mapping];
     let container = &of.containers[mapping.container];
-    let wrong = |message: String| Error::Step { what: format!("items of {}", container.name), message };
+    let wrong =
+        |message: String| Error::Step { what: format!("items of {}", container.name), message };
     let mut bodies: Vec<(String, String)> = Vec::new();
     let mut bytes = 0;
     for ordinal in stretch.begin..stretch.end {

@@ -245,7 +245,12 @@ impl<'d> Runner<'d> {
         Ok((rows, reply.etag().map(str::to_owned)))
     }
 
-    async fn handle(&self, pipeline: usize, change: &Value, tally: &mut Tally) -> Result<(), Error> {
+    async fn handle(
+        &self,
+        pipeline: usize,
+        change: &Value,
+        tally: &mut Tally,
+    ) -> Result<(), Error> {
         let of = &self.model.pipelines[pipeline];
         let mut names = Environment::new(self.data);
         names.bind("change", Binding::Value(change.clone()));

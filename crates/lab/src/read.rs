@@ -30,6 +30,9 @@ pub struct Mistake {
     pub message: String,
 }
 
+/// Reads the file of a name, or says why not.
+pub type Beside<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+
 /// A workload file and how to read the scripts beside it.
 pub struct Source<'a> {
     /// What the file is called in messages.
@@ -37,7 +40,7 @@ pub struct Source<'a> {
     /// Its text.
     pub text: String,
     /// Reads a file beside it.
-    pub beside: Box<dyn Fn(&str) -> Result<String, String> + 'a>,
+    pub beside: Box<Beside<'a>>,
 }
 
 impl Source<'_> {
@@ -172,7 +175,10 @@ impl Reader<'_> {
         let mut seen = std::collections::BTreeSet::new();
         for name in names {
             if !seen.insert(name.get_ref()) {
-                return self.fail(name.span(), format!("there are two {what}s {name:?}", name = name.get_ref()));
+                return self.fail(
+                    name.span(),
+                    format!("there are two {what}s {name:?}", name = name.get_ref()),
+                );
             }
         }
         Ok(())
@@ -233,9 +239,8 @@ impl Reader<'_> {
             None => None,
             Some(of) => {
                 let known = self.samples.iter().position(|known| known.name == *of.get_ref());
-                let is_parent = |at: &usize| {
-                    Some(self.samples[*at].entity) == self.entities[entity].parent
-                };
+                let is_parent =
+                    |at: &usize| Some(self.samples[*at].entity) == self.entities[entity].parent;
                 match known.filter(is_parent) {
                     Some(at) => Some(at),
                     None => {
@@ -274,7 +279,8 @@ impl Reader<'_> {
         let place = Place { containers: &containers };
         let mapping = |mapping: &file::Mapping| {
             let entity = self.entity_named(&mapping.entity)?;
-            let container = self.at(mapping.container.span(), place.find(mapping.container.get_ref()))?;
+            let container =
+                self.at(mapping.container.span(), place.find(mapping.container.get_ref()))?;
             let names = Names::from([(self.entities[entity].name.clone(), Kind::Instance(entity))]);
             let item = self.template(&mapping.item, &names)?;
             Ok(Mapping { entity, container, item })
@@ -302,7 +308,8 @@ impl Reader<'_> {
         };
         let is_path = |path: &String| path.len() > 1 && path.starts_with('/');
         if partition_key.is_empty() || !partition_key.iter().all(is_path) {
-            return self.fail(container.partition_key.span(), "a partition key is a path such as /id");
+            return self
+                .fail(container.partition_key.span(), "a partition key is a path such as /id");
         }
         let scripts = |scripts: &[file::Script]| {
             scripts.iter().map(|script| self.script(script)).collect::<Checked<Vec<Script>>>()
@@ -454,7 +461,9 @@ impl Reader<'_> {
         let parsed = match weight.get_ref() {
             Value::String(text) => Expression::parse(text),
             value @ Value::Number(_) => Ok(Expression::Literal(value.clone())),
-            other => Err(format!("a weight is a number or an expression, not {other}")),
+            other @ (Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+                Err(format!("a weight is a number or an expression, not {other}"))
+            }
         };
         let parsed = self.at(weight.span(), parsed)?;
         self.at(weight.span(), self.check_expression(&parsed, &names))?;
@@ -615,17 +624,14 @@ impl Reader<'_> {
         is_before: bool,
     ) -> Checked<Option<String>> {
         let Some(name) = name else { return Ok(None) };
-        let is_it = |script: &&Script| {
-            script.name == *name.get_ref() && script.is_before == is_before
-        };
+        let is_it =
+            |script: &&Script| script.name == *name.get_ref() && script.is_before == is_before;
         match container.triggers.iter().find(is_it) {
             Some(script) => Ok(Some(script.name.clone())),
             None => {
                 let (word, name_text) = (if is_before { "pre" } else { "post" }, name.get_ref());
-                let message = format!(
-                    "container `{}` has no {word}-trigger `{name_text}`",
-                    container.name
-                );
+                let message =
+                    format!("container `{}` has no {word}-trigger `{name_text}`", container.name);
                 self.fail(name.span(), message)
             }
         }
@@ -851,8 +857,10 @@ fn generator(raw: &file::Generator) -> Result<Generator, String> {
         Some("integer") => {
             bounds().map(|(min, max)| Generator::Integer { min: min as i64, max: max as i64 })
         }
-        Some("number") => bounds().map(|(min, max)| {
-            Generator::Number { min, max, decimals: raw.decimals.unwrap_or(2) }
+        Some("number") => bounds().map(|(min, max)| Generator::Number {
+            min,
+            max,
+            decimals: raw.decimals.unwrap_or(2),
         }),
         Some("choice") => match &raw.of {
             Some(of) if !of.is_empty() => Ok(Generator::Choice(of.clone())),

@@ -39,8 +39,11 @@ fn ids(results: &Results) -> Vec<&str> {
 }
 
 fn header(results: &Results) -> String {
-    let items: Vec<String> =
-        results.models.iter().map(|model| format!("{} in {}", grouped(model.items), model.id)).collect();
+    let items: Vec<String> = results
+        .models
+        .iter()
+        .map(|model| format!("{} in {}", grouped(model.items), model.id))
+        .collect();
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n\
          <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n</header>\n",
@@ -57,7 +60,9 @@ fn said(results: &Results) -> String {
     let sentences = lessons(results);
     let entries: String =
         sentences.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
-    format!("<section id=\"lessons\">\n<h2>What the numbers say</h2>\n<ul class=\"lessons\">\n{entries}</ul>\n</section>\n")
+    format!(
+        "<section id=\"lessons\">\n<h2>What the numbers say</h2>\n<ul class=\"lessons\">\n{entries}</ul>\n</section>\n"
+    )
 }
 
 fn legend(results: &Results, has_published: bool) -> String {
@@ -252,7 +257,8 @@ mod tests {
     use crate::results::{Crossing, ModelResult, PatternResult, SweepResult};
 
     fn results() -> Results {
-        let model = |id: &str| ModelResult { id: id.into(), title: "<T>".into(), ..ModelResult::default() };
+        let model =
+            |id: &str| ModelResult { id: id.into(), title: "<T>".into(), ..ModelResult::default() };
         let cell = |model: &str, ru| Cell {
             pattern: "Q1".into(),
             model: model.into(),
@@ -285,7 +291,8 @@ mod tests {
         let wanted = ["section", "h1", "h2", "h3", "figure", "svg", "table", "main"];
         let mut out = Vec::new();
         for piece in html.split('<').skip(1) {
-            let tag: String = piece.chars().take_while(|c| c.is_alphanumeric() || *c == '/').collect();
+            let tag: String =
+                piece.chars().take_while(|c| c.is_alphanumeric() || *c == '/').collect();
             let name = tag.trim_matches('/');
             if !wanted.contains(&name) {
                 continue;

@@ -123,7 +123,11 @@ impl Results {
             let of_verdict = move |verdict: &Verdict| {
                 let id = id.clone();
                 let name = verdict.name.clone();
-                verdict.findings.clone().into_iter().map(move |text| format!("{id}: {name}: {text}"))
+                verdict
+                    .findings
+                    .clone()
+                    .into_iter()
+                    .map(move |text| format!("{id}: {name}: {text}"))
             };
             model.verdicts.iter().flat_map(of_verdict).collect::<Vec<_>>()
         };
@@ -204,7 +208,8 @@ mod tests {
         };
         let copied = Cell { lag_ms: Some(1.5), propagation_ru: 10.0, ..cell.clone() };
         let cells = vec![cell, copied];
-        let results = Results { workload: "w".into(), scale: 1.0, seed: 7, cells, ..Results::default() };
+        let results =
+            Results { workload: "w".into(), scale: 1.0, seed: 7, cells, ..Results::default() };
         let expect = r#"{"workload":"w","scale":1,"seed":7,"cells":[{"pattern":"Q3","model":"v2","ru":201.5,"published_ru":201.54,"requests":1,"partitions":75,"p50_ms":1.2,"p95_ms":0,"p99_ms":0,"published_ms":28},"#;
         let text = results.to_json().to_string();
         assert!(text.starts_with(expect), "{text}");

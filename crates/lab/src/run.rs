@@ -85,9 +85,8 @@ impl Run {
         };
         results.cells.sort_by_key(order);
         let sweeps = workload.sweeps.iter().zip(&measured);
-        let sweeps = sweeps.map(|(sweep, measured)| {
-            mix::sweep(workload, &results, &self.models, sweep, measured)
-        });
+        let sweeps = sweeps
+            .map(|(sweep, measured)| mix::sweep(workload, &results, &self.models, sweep, measured));
         results.sweeps = sweeps.collect();
         Ok(results)
     }
@@ -316,9 +315,8 @@ fn in_pattern(pattern: &Pattern, error: Error) -> Error {
 impl Step {
     /// Whether an expression of the step begins with a name.
     pub fn mentions(&self, name: &str) -> bool {
-        let in_expression = |expression: &Expression| {
-            expression.paths().iter().any(|path| path.root == name)
-        };
+        let in_expression =
+            |expression: &Expression| expression.paths().iter().any(|path| path.root == name);
         let in_template = |template: &Template| {
             let mut found = false;
             let looked = template.visit(&mut Vec::new(), &mut |around, expression| {
@@ -329,7 +327,9 @@ impl Step {
             found || looked.is_err()
         };
         let in_action = match &self.action {
-            Action::Read { id, key } | Action::Delete { id, key } => in_template(id) || in_template(key),
+            Action::Read { id, key } | Action::Delete { id, key } => {
+                in_template(id) || in_template(key)
+            }
             Action::Query { key, parameters, .. } => {
                 key.as_ref().is_some_and(in_template)
                     || parameters.iter().any(|(_, value)| in_template(value))

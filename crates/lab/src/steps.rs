@@ -53,7 +53,11 @@ impl One<'_> {
     }
 
     /// Its result; nothing if its condition does not hold.
-    async fn run(&self, names: &Environment<'_>, tally: &mut Tally) -> Result<Option<Value>, Error> {
+    async fn run(
+        &self,
+        names: &Environment<'_>,
+        tally: &mut Tally,
+    ) -> Result<Option<Value>, Error> {
         if let Some(when) = &self.step.when
             && !is_true(&when.evaluate(names).map_err(|message| self.wrong(message))?)
         {
@@ -76,11 +80,11 @@ impl One<'_> {
         let here = self.target.container(&container.name);
         match &self.step.action {
             Action::Read { id, key } => {
-                let (id, key) = (text(id.fill(names)?)?, key_of(&key.fill(names)?)?);
+                let (id, key) = (text(&id.fill(names)?)?, key_of(&key.fill(names)?)?);
                 Ok(here.read(&key, &id))
             }
             Action::Delete { id, key } => {
-                let (id, key) = (text(id.fill(names)?)?, key_of(&key.fill(names)?)?);
+                let (id, key) = (text(&id.fill(names)?)?, key_of(&key.fill(names)?)?);
                 Ok(here.delete(&key, &id))
             }
             Action::Query { sql, key, parameters, page } => {
@@ -103,11 +107,10 @@ impl One<'_> {
                 let request = match kind {
                     WriteKind::Create => here.create(&key, item.to_string()),
                     WriteKind::Upsert => here.upsert(&key, item.to_string()),
-                    WriteKind::Replace => {
-                        here.replace(&key, &text(item["id"].clone())?, item.to_string())
-                    }
+                    WriteKind::Replace => here.replace(&key, &text(&item["id"])?, item.to_string()),
                 };
-                let request = before.iter().fold(request, |request, name| request.with_pre_trigger(name));
+                let request =
+                    before.iter().fold(request, |request, name| request.with_pre_trigger(name));
                 Ok(after.iter().fold(request, |request, name| request.with_post_trigger(name)))
             }
             Action::Execute { procedure, key, arguments } => {
@@ -118,9 +121,7 @@ impl One<'_> {
     }
 }
 
-fn text(value: Value) -> Result<String, String> {
-    match value {
-        Value::String(text) => Ok(text),
-        other => Err(format!("an id is a text, not {other}")),
-    }
+fn text(value: &Value) -> Result<String, String> {
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or_else(|| format!("an id is a text, not {value}"))
 }

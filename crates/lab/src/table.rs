@@ -54,8 +54,18 @@ pub fn difference(value: f64, published: f64) -> String {
 /// The table of a run: a line for each pattern and model.
 pub fn table(results: &Results) -> String {
     let head = [
-        "", "model", "RU", "published", "", "copies RU", "requests", "partitions", "p50 ms",
-        "p95 ms", "p99 ms", "published",
+        "",
+        "model",
+        "RU",
+        "published",
+        "",
+        "copies RU",
+        "requests",
+        "partitions",
+        "p50 ms",
+        "p95 ms",
+        "p99 ms",
+        "published",
     ];
     let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).to_vec()];
     let mut last = "";
@@ -130,7 +140,10 @@ mod tests {
         assert_eq!(charges, ["1.00", "5.71", "201.5", "2064", "1,234,567"]);
         assert_eq!([0.1234, 12.34, 306.0].map(ms), ["0.12", "12.3", "306"]);
         assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0.5, 1234.5, 2.5e6, 1.36e9].map(short), ["0.50", "1,235", "2.50 million", "1.360 billion"]);
+        assert_eq!(
+            [0.5, 1234.5, 2.5e6, 1.36e9].map(short),
+            ["0.50", "1,235", "2.50 million", "1.360 billion"]
+        );
         assert_eq!(difference(110.0, 100.0), "+10.0 %");
     }
 
@@ -148,7 +161,11 @@ mod tests {
         let results = Results {
             per: "day".into(),
             models: vec![ModelResult { id: "v1".into(), ..ModelResult::default() }],
-            patterns: vec![PatternResult { id: "Q1".into(), weight: 10.0, ..PatternResult::default() }],
+            patterns: vec![PatternResult {
+                id: "Q1".into(),
+                weight: 10.0,
+                ..PatternResult::default()
+            }],
             cells: vec![cell("v1", 1.0), cell("v2", 2.0)],
             ..Results::default()
         };

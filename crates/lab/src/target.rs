@@ -66,7 +66,12 @@ impl Target {
     }
 
     /// Sends a request and counts its answer. What the server asks to repeat is repeated.
-    pub async fn send(&self, what: &str, request: &Request, tally: &mut Tally) -> Result<Reply, Error> {
+    pub async fn send(
+        &self,
+        what: &str,
+        request: &Request,
+        tally: &mut Tally,
+    ) -> Result<Reply, Error> {
         let mut attempt = 0;
         loop {
             match self.client.send(request).await {
@@ -93,7 +98,12 @@ impl Target {
     }
 
     /// Sends a query, page after page, and collects its rows.
-    pub async fn rows(&self, what: &str, query: &Request, tally: &mut Tally) -> Result<Vec<Value>, Error> {
+    pub async fn rows(
+        &self,
+        what: &str,
+        query: &Request,
+        tally: &mut Tally,
+    ) -> Result<Vec<Value>, Error> {
         let mut rows = Vec::new();
         let mut continuation: Option<String> = None;
         loop {
@@ -135,7 +145,11 @@ impl Target {
         Ok(())
     }
 
-    async fn create_container(&self, container: &Container, tally: &mut Tally) -> Result<(), Error> {
+    async fn create_container(
+        &self,
+        container: &Container,
+        tally: &mut Tally,
+    ) -> Result<(), Error> {
         let what = format!("create container {}", container.name);
         let here = self.container(&container.name);
         let request = here.create_with(&definition(container), container.throughput);
@@ -146,7 +160,8 @@ impl Target {
         }
         for script in &container.triggers {
             let what = format!("create trigger {}", script.name);
-            let when = client::Trigger { is_before: script.is_before, operation: &script.operation };
+            let when =
+                client::Trigger { is_before: script.is_before, operation: &script.operation };
             self.send(&what, &here.create_trigger(&script.name, &script.body, when), tally).await?;
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::Error;
 use crate::target::{Tally, Target};
@@ -42,15 +42,11 @@ async fn rows(
     let container = target.container(&model.containers[side.container].name);
     let query = container.query(&side.sql, &[], -1);
     let rows = target.rows(what, &query, &mut Tally::default()).await?;
-    let pair = |row: Value| {
-        let mut object = match row {
-            Value::Object(object) => object,
-            other => Map::from_iter([("k".to_owned(), other)]),
-        };
-        let key = object.get("k").map(Value::to_string).unwrap_or_default();
-        (key, object.remove("v").unwrap_or(Value::Null))
+    let pair = |row: &Value| {
+        let key = row.get("k").map(Value::to_string).unwrap_or_default();
+        (key, row.get("v").cloned().unwrap_or(Value::Null))
     };
-    let pairs: Vec<(String, Value)> = rows.into_iter().map(pair).collect();
+    let pairs: Vec<(String, Value)> = rows.iter().map(pair).collect();
     Ok(if side.is_tally { tally(pairs) } else { pairs })
 }
 
@@ -103,7 +99,9 @@ mod tests {
     #[test]
     fn copies_are_compared_with_their_sources() {
         let sources = [("a", json!("Ada")), ("b", json!("Bob"))];
-        assert!(findings(&check(), &sources, &[("a", json!("Ada")), ("a", json!("Ada"))]).is_empty());
+        assert!(
+            findings(&check(), &sources, &[("a", json!("Ada")), ("a", json!("Ada"))]).is_empty()
+        );
         let wrong = findings(&check(), &sources, &[("a", json!("Eve"))]);
         assert_eq!(wrong, ["a has \"Eve\", its source \"Ada\""]);
         assert_eq!(findings(&check(), &sources, &[("c", json!(1))]), ["c has 1, and no source"]);

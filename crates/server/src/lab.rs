@@ -77,7 +77,9 @@ fn verify(flags: &LabFlags) -> Result<()> {
     for (model, verdicts) in verdicts {
         for verdict in verdicts {
             println!("{model}: {}: {} compared", verdict.name, verdict.copies);
-            findings.extend(verdict.findings.iter().map(|text| format!("{model}: {}: {text}", verdict.name)));
+            findings.extend(
+                verdict.findings.iter().map(|text| format!("{model}: {}: {text}", verdict.name)),
+            );
         }
     }
     report_findings(&findings)?;

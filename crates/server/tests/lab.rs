@@ -73,12 +73,16 @@ fn a_reduced_blog_in_three_models() {
 fn budgets_name_what_grew() {
     let directory = tempfile::tempdir().unwrap();
     let budget = directory.path().join("budget.toml");
-    let run = ["lab", "run", "person", "--scale", "0.02", "--repeat", "1", "--budget", text(&budget)];
+    let run =
+        ["lab", "run", "person", "--scale", "0.02", "--repeat", "1", "--budget", text(&budget)];
     std::fs::write(&budget, "[read]\nembedded = 1.0\n").unwrap();
     succeed(&run);
     std::fs::write(&budget, "[read]\nembedded = 0.5\nreferenced = 100.0\n").unwrap();
     let said = fail(1, &run);
-    assert!(said.contains("read in embedded costs 1.00 RU, its budget is 0.50 (+100.0 %)"), "{said}");
+    assert!(
+        said.contains("read in embedded costs 1.00 RU, its budget is 0.50 (+100.0 %)"),
+        "{said}"
+    );
     assert!(!said.contains("referenced"), "{said}");
     std::fs::write(&budget, "[read]\nembeded = 1.0\n").unwrap();
     assert!(fail(2, &run).contains("budget.toml:2: there is no model embeded"));
@@ -109,7 +113,8 @@ fn a_copy_that_differs_is_found() {
     assert!(said.contains("exists already") && said.contains("--replace"), "{said}");
 
     let publishers = Container::new("lab-publisher-hybrid", "publishers");
-    let rows = server.client.send(publishers.query("SELECT TOP 1 * FROM p", &[], 1)).unwrap().json();
+    let rows =
+        server.client.send(publishers.query("SELECT TOP 1 * FROM p", &[], 1)).unwrap().json();
     let mut wrong = rows["Documents"][0].clone();
     wrong["countOfBooks"] = json!(100_000);
     let key = PartitionKey::parse(&json!([wrong["id"]]).to_string()).unwrap();

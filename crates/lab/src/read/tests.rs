@@ -142,7 +142,33 @@ fn steps_that_are_no_steps() {
     check(step, "[[patterns.models.m]]\nquery = \"users\"\nid = \"1\"", "a query step has no `id`");
     let text = GOOD.replace("\nas = \"rows\"", "");
     assert!(read(&text).unwrap_err().message.contains("`rows` means nothing here"));
-    let text = GOOD.replace("[[models]]\nid = \"m\"", "[[models]]\nid = \"m\"\n[[models]]\nid = \"o\"");
+    let text =
+        GOOD.replace("[[models]]\nid = \"m\"", "[[models]]\nid = \"m\"\n[[models]]\nid = \"o\"");
     assert!(read(&text).is_err());
     assert!(read("name = \"empty\"").unwrap_err().message.contains("at least one model"));
+}
+
+#[test]
+fn every_key_is_documented() {
+    let book = include_str!("../../../../docs/lab.md");
+    let source = include_str!("../file.rs");
+    let mut renamed = None;
+    let mut keys = 0;
+    for line in source.lines().map(str::trim) {
+        if let Some(rest) = line.split_once("rename = \"") {
+            renamed = rest.1.split('"').next();
+        }
+        let Some((name, _)) = line.strip_prefix("pub ").and_then(|rest| rest.split_once(':'))
+        else {
+            continue;
+        };
+        let name = renamed.take().unwrap_or(name);
+        let forms = [format!("`{name}`"), format!("{name} = "), format!("[[{name}]]")];
+        let nested =
+            [format!("[[models.{name}]]"), format!("[[patterns.{name}"), format!(".{name}]]")];
+        let is_there = forms.iter().chain(&nested).any(|form| book.contains(form));
+        assert!(is_there, "docs/lab.md says nothing of `{name}`");
+        keys += 1;
+    }
+    assert!(keys > 60, "{keys}");
 }
