@@ -45,5 +45,5 @@ pub use data::Data;
 pub use error::Error;
 pub use read::{Mistake, Source};
 pub use results::Results;
-pub use run::{Run, Watch};
+pub use run::{Counted, Run, Watch};
 pub use workload::Workload;

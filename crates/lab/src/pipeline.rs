@@ -124,7 +124,13 @@ impl<'d> Runner<'d> {
     }
 
     async fn ensure_container(&self) -> Result<(), Error> {
-        let request = self.target.container(LEASES).create_keyed_by("/id", None);
+        // Without terms a lease costs the same whatever has changed in it.
+        let definition = json!({
+            "id": LEASES,
+            "partitionKey": {"paths": ["/id"], "kind": "Hash", "version": 2},
+            "indexingPolicy": {"includedPaths": [], "excludedPaths": [{"path": "/*"}]},
+        });
+        let request = self.target.container(LEASES).create_with(&definition, None);
         match self.target.client.send(&request).await {
             Ok(_) => Ok(()),
             Err(error) if error.status() == Some(409) => Ok(()),

@@ -171,7 +171,7 @@ fn sweeps(results: &Results) -> String {
 fn numbers(results: &Results) -> String {
     let mut out = String::from(
         "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th class=\"left\">model</th>\
-         <th>RU</th><th>published</th><th></th><th>copies RU</th><th>requests</th><th>partitions</th>\
+         <th>RU</th><th>published</th><th></th><th>copies RU</th><th>copies ms</th><th>requests</th><th>partitions</th>\
          <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th></tr>\n",
     );
     let mut last = "";
@@ -182,7 +182,7 @@ fn numbers(results: &Results) -> String {
         let _ = writeln!(
             out,
             "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
-             <td><span class=\"off\">{}</span></td><td>{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             if is_first { " class=\"first\"" } else { "" },
             if is_first { escape(&cell.pattern) } else { String::new() },
             at % 6,
@@ -191,6 +191,7 @@ fn numbers(results: &Results) -> String {
             cell.published_ru.map(ru).unwrap_or_default(),
             cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default(),
             if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
+            cell.lag_ms.map(ms).unwrap_or_default(),
             cell.requests,
             cell.partitions,
             ms(cell.p50_ms),

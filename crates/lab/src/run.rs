@@ -28,10 +28,19 @@ use crate::target::{Tally, Target};
 use crate::verify::verify;
 use crate::workload::{Action, Over, Pattern, Step};
 
+/// What a piece of work consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Items that are loaded or copied.
+    Items,
+    /// Patterns that are measured.
+    Patterns,
+}
+
 /// Who is told how far a run has come.
 pub trait Watch: Send + Sync {
     /// A piece of work begins; `total` is 0 if nobody knows it.
-    fn begin(&self, label: &str, total: u64);
+    fn begin(&self, label: &str, counted: Counted, total: u64);
     /// How much of it is done.
     fn set(&self, done: u64);
     /// It has ended.
@@ -110,7 +119,7 @@ impl Run {
         let owner = format!("lab-{}", std::process::id());
         let pipelines = Runner::start(&self.data, model, target.clone(), &owner).await?;
         let mut measuring = Measuring { run: self, model, target: &target, pipelines, made: 0 };
-        self.watch.begin(&format!("{}: build copies", of.id), 0);
+        self.watch.begin(&format!("{}: build copies", of.id), Counted::Items, 0);
         let built = measuring.pipelines.drain().await?;
         self.watch.end();
         result.build_ru = built.work.ru();
@@ -124,7 +133,7 @@ impl Run {
     async fn load(&self, model: usize, target: &Target) -> Result<ModelResult, Error> {
         let of = &self.data.workload.models[model];
         let items = load::items(&self.data, model);
-        self.watch.begin(&format!("{}: load", of.id), items);
+        self.watch.begin(&format!("{}: load", of.id), Counted::Items, items);
         let begun = Instant::now();
         let watch = self.watch.clone();
         let progress = Arc::new(move |done| watch.set(done));
@@ -170,7 +179,8 @@ impl<'a> Measuring<'a> {
         let id = &data.workload.models[self.model].id;
         let (reads, writes): (Vec<usize>, Vec<usize>) =
             (0..patterns.len()).partition(|at| patterns[*at].only_reads());
-        self.run.watch.begin(&format!("{id}: measure"), patterns.len() as u64);
+        let total = patterns.len() as u64;
+        self.run.watch.begin(&format!("{id}: measure"), Counted::Patterns, total);
         let mut cells = Vec::new();
         for at in &reads {
             cells.push(self.pattern(*at).await?);

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use client::Client;
 use lab::budget::Budget;
 use lab::verify::Verdict;
-use lab::{Data, Results, Run, Watch, Workload};
+use lab::{Counted, Data, Results, Run, Watch, Workload};
 
 use crate::cli::{LabCommand, LabFlags, LabRunFlags};
 use crate::config::Usage;
@@ -167,7 +167,14 @@ impl Prepared {
     }
 
     fn block_on<T>(&self, work: impl Future<Output = Result<T, lab::Error>>) -> Result<T> {
-        Ok(self.runtime.block_on(work)?)
+        // Interrupted or not, the server of the run is ended and its data removed.
+        let work = async {
+            tokio::select! {
+                done = work => Ok(done?),
+                _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+            }
+        };
+        self.runtime.block_on(work)
     }
 }
 
@@ -185,8 +192,12 @@ impl Bar {
 }
 
 impl Watch for Bar {
-    fn begin(&self, label: &str, total: u64) {
-        self.replace(Some(Progress::new(label, Unit::Items, total)));
+    fn begin(&self, label: &str, counted: Counted, total: u64) {
+        let unit = match counted {
+            Counted::Items => Unit::Items,
+            Counted::Patterns => Unit::Patterns,
+        };
+        self.replace(Some(Progress::new(label, unit, total)));
     }
 
     fn set(&self, done: u64) {

@@ -16,6 +16,8 @@ pub enum Unit {
     Bytes,
     /// Items.
     Items,
+    /// Access patterns.
+    Patterns,
 }
 
 /// The progress of one piece of work. Shared by threads. Goes to standard error.
@@ -75,6 +77,7 @@ impl Progress {
         let count = |n: u64| match self.unit {
             Unit::Bytes => HumanBytes(n).to_string(),
             Unit::Items => format!("{} items", HumanCount(n)),
+            Unit::Patterns => format!("{} patterns", HumanCount(n)),
         };
         let done = self.bar.position();
         match self.bar.length() {
@@ -90,9 +93,9 @@ impl Progress {
 fn style(unit: Unit, has_total: bool) -> ProgressStyle {
     let template = match (unit, has_total) {
         (Unit::Bytes, true) => "{msg} {wide_bar} {bytes}/{total_bytes} {eta}",
-        (Unit::Items, true) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
+        (Unit::Items | Unit::Patterns, true) => "{msg} {wide_bar} {human_pos}/{human_len} {eta}",
         (Unit::Bytes, false) => "{msg} {spinner} {bytes}",
-        (Unit::Items, false) => "{msg} {spinner} {human_pos}",
+        (Unit::Items | Unit::Patterns, false) => "{msg} {spinner} {human_pos}",
     };
     ProgressStyle::with_template(template).expect("the templates are right")
 }
