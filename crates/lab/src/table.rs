@@ -41,7 +41,7 @@ pub fn short(value: f64) -> String {
     match value {
         v if v >= 1e9 => format!("{:.3} billion", v / 1e9),
         v if v >= 1e6 => format!("{:.2} million", v / 1e6),
-        v if v >= 10.0 => grouped(v.round() as u64),
+        v if v >= 10.0 || v == v.trunc() => grouped(v.round() as u64),
         v => format!("{v:.2}"),
     }
 }
@@ -143,8 +143,8 @@ mod tests {
         assert_eq!([0.1234, 12.34, 306.0].map(ms), ["0.12", "12.3", "306"]);
         assert_eq!([0, 999, 1000, 1234567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
-            [0.5, 1234.5, 2.5e6, 1.36e9].map(short),
-            ["0.50", "1,235", "2.50 million", "1.360 billion"]
+            [0.0, 0.5, 1234.5, 2.5e6, 1.36e9].map(short),
+            ["0", "0.50", "1,235", "2.50 million", "1.360 billion"]
         );
         assert_eq!(difference(110.0, 100.0), "+10.0 %");
     }
