@@ -72,6 +72,6 @@ impl Stock<'_> {
     /// A durable server on a loaded directory.
     pub async fn serve(&self, name: &str, set: Set, report: &mut Report) -> Result<Server> {
         self.load(name, set, report).await?;
-        self.setup.cosmolabe.serve(name).await
+        self.setup.cosmolabe.serve_queries(name).await
     }
 }

@@ -24,7 +24,11 @@ pub async fn run(stock: &Stock<'_>, report: &mut Report) -> Result<()> {
     let set = Set::Blog;
     stock.load(set.name(), set, report).await?;
     let cache = format!("{CACHE_MB}MiB");
-    let server = stock.setup.cosmolabe.serve_as(set.name(), &["--cache-size", &cache]).await?;
+    let server = stock
+        .setup
+        .cosmolabe
+        .serve_as(set.name(), &["--ru-profile", "modern", "--cache-size", &cache])
+        .await?;
     tokio::time::sleep(SETTLING).await;
     let idle = resident_mb(server.id());
     let (client, container) = (server.client()?, container(set.name()));
