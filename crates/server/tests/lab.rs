@@ -44,7 +44,7 @@ fn a_reduced_blog_in_three_models() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let (first, second, report) = (path("1.json"), path("2.json"), path("r.html"));
-    let reduced = ["lab", "run", "blog", "--scale", "0.00002", "--repeat", "1"];
+    let reduced = ["lab", "run", "blog", "--scale", "0.00005", "--repeat", "1"];
     let output = ["--json", text(&first), "--report", text(&report)];
     let table = succeed(&[&reduced[..], &output].concat());
     assert!(table.contains("under the mix, RU per day"), "{table}");
@@ -57,6 +57,7 @@ fn a_reduced_blog_in_three_models() {
         let cell = cell(&first, pattern, "v1");
         assert_eq!((cell["ru"].as_f64(), cell["requests"].as_u64()), (Some(ru), Some(1)), "{cell}");
     }
+    assert_published(&first);
     let requests = |pattern, model| cell(&first, pattern, model)["requests"].as_f64().unwrap();
     assert_eq!([requests("Q4", "v1"), requests("Q4", "v2")], [21.0, 1.0], "one read per comment");
     assert_eq!([requests("Q5", "v1"), requests("Q5", "v3")], [51.0, 1.0]);
@@ -67,6 +68,28 @@ fn a_reduced_blog_in_three_models() {
     let html = std::fs::read_to_string(&report).unwrap();
     assert!(html.contains("<h1>A blog platform in three models</h1>"));
     assert!(html.matches("<svg").count() >= 6);
+}
+
+/// Cells that lie beyond 2.5 % of the published figures, and why they may.
+const BEYOND: [(&str, &str); 6] = [
+    // The items have more indexed properties than the published cells, which repeat those of v1.
+    ("C1", "v3"),
+    ("C2", "v2"),
+    ("C2", "v3"),
+    // They depend on how many posts there are, or on counts drawn by chance.
+    ("Q3", "v1"),
+    ("Q6", "v1"),
+    ("Q6", "v2"),
+];
+
+fn assert_published(json: &Value) {
+    for cell in json["cells"].as_array().unwrap() {
+        let (pattern, model) = (cell["pattern"].as_str().unwrap(), cell["model"].as_str().unwrap());
+        let Some(published) = cell["published_ru"].as_f64() else { continue };
+        let error = (cell["ru"].as_f64().unwrap() / published - 1.0).abs();
+        let is_close = error <= 0.025;
+        assert!(is_close || BEYOND.contains(&(pattern, model)), "{cell}");
+    }
 }
 
 #[test]
