@@ -64,7 +64,14 @@ fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
 }
 
 fn verify(flags: &LabFlags) -> Result<()> {
-    let prepared = Prepared::new(flags, read(flags)?)?;
+    let workload = read(flags)?;
+    let models = workload.choose_models(&flags.model).map_err(Usage)?;
+    if models.iter().all(|model| workload.models[*model].checks.is_empty()) {
+        let sentence =
+            format!("{} has no checks for these models: nothing is copied", workload.name);
+        return Err(Usage(sentence).into());
+    }
+    let prepared = Prepared::new(flags, workload)?;
     let run = prepared.run(Some(1));
     let verdicts = match flags.endpoint {
         None => {

@@ -121,6 +121,14 @@ fn mistakes_are_usage() {
     assert!(fail(2, &["lab", "run", "nowhere"]).contains("workloads are"));
     assert!(fail(2, &["lab", "run", "person", "--model", "x"]).contains("there is no model x"));
     assert!(fail(2, &["lab", "run", "person", "--scale", "0"]).contains("--scale"));
+    assert!(fail(2, &["lab", "verify", "person"]).contains("has no checks"));
+}
+
+#[test]
+fn copies_are_proved_behind_all_patterns() {
+    let said = succeed(&["lab", "verify", "hybrid", "--scale", "0.1", "--seed", "9"]);
+    assert!(said.contains("hybrid: names and thumbnails in books: "), "{said}");
+    assert!(said.ends_with("every copy is what its source says\n"), "{said}");
 }
 
 #[test]
