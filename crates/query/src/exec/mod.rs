@@ -12,6 +12,7 @@
 
 mod entries;
 mod keys;
+mod members;
 mod order;
 mod ordered;
 mod ranked;

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use item::Item;
 
 use super::directed;
+use super::members::Members;
 use super::order::Order;
 use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
@@ -66,6 +67,8 @@ struct Cursor {
     pages: u32,
     /// Entries to read next: the more, the longer it goes on.
     batch: usize,
+    /// What is known about the items to come.
+    members: Members,
 }
 
 /// Pages of a partition are so many times its share of the rows wanted.
@@ -368,7 +371,9 @@ impl<'a> OrderedWalk<'a> {
         let batch = source.entries(ctx, partition, span, self.direction, after, entries_max)?;
         cursor.after = batch.rows.last().cloned().or(cursor.after.take());
         cursor.is_last = batch.is_last || batch.rows.is_empty();
-        cursor.buffer.extend(self.reader.items_of(partition, batch.rows)?);
+        cursor.members.learn(self.reader, partition)?;
+        let found = self.reader.items_among(partition, batch.rows, &mut cursor.members)?;
+        cursor.buffer.extend(found);
         cursor.batch = (2 * entries_max).min(ENTRIES_MAX);
         Ok(())
     }

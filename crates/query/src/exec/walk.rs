@@ -8,6 +8,7 @@ use item::Item;
 
 use super::entries::EntryWalk;
 use super::keys::KeyWalk;
+use super::members::Members;
 use super::order::Order;
 use super::ordered::OrderedWalk;
 use super::set::SetWalk;
@@ -136,6 +137,28 @@ impl Reader<'_> {
         let items = self.source.items(self.ctx, partition, &ordinals)?;
         let pairs = entries.into_iter().zip(items);
         Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))))
+    }
+
+    /// The items of entries, with them, of those that may be wanted.
+    pub fn items_among(
+        &self,
+        partition: usize,
+        entries: Vec<Position>,
+        members: &mut Members,
+    ) -> Result<Vec<Found>, Error> {
+        let ordinals = entries.iter().map(|entry| entry.ordinal);
+        let ordinals: Vec<u64> = ordinals.filter(|ordinal| members.may_have(*ordinal)).collect();
+        let mut items = self.source.items(self.ctx, partition, &ordinals)?.into_iter();
+        let mut found = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let mut item = None;
+            if members.may_have(entry.ordinal) {
+                item = items.next().flatten().filter(|item| self.passes(item));
+                members.note(item.is_some());
+            }
+            found.push((entry, item));
+        }
+        Ok(found)
     }
 
     /// Whether the index would let an item through to where it is loaded.
