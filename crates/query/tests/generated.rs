@@ -115,3 +115,25 @@ fn rows_do_not_depend_on_how_they_are_found() {
         }
     }
 }
+
+/// A walk along the order meets hundreds of items that another condition does not want: it stops
+/// loading them, and misses none that it wants.
+#[test]
+fn an_order_with_few_wanted_items() {
+    let bodies = (0..600).map(|n| {
+        let kind = if n % 40 == 7 { "wanted" } else { "other" };
+        format!(r#"{{"id":"{n}","pk":"{}","kind":"{kind}","n":{}}}"#, n % 5, n * 7919 % 601)
+    });
+    let items: Vec<Item> = bodies.zip(1..).map(|(body, n)| item(&body, n)).collect();
+    for direction in ["ASC", "DESC"] {
+        let text =
+            format!("SELECT c.n, c.id FROM c WHERE c.kind = 'wanted' ORDER BY c.n {direction}");
+        let expect = rows_in_pages(&plainest(&items), &text, 1000);
+        assert_eq!(expect.len(), 15);
+        for partitions in [1, 7] {
+            for (plan, rows) in run_all_plans(&layout(&items, partitions), &text) {
+                assert_eq!(rows, expect, "{plan}");
+            }
+        }
+    }
+}
