@@ -12,7 +12,7 @@
 //! they happen. Everything else follows from the file: no workload is known here by name.
 //!
 //! LAYOUT     `file`, `read`, `workload` with `expression` (the format); `generate`, `data`
-//!            (instances); `target`, `load`, `steps`, `pipeline`, `run`, `verify` (requests);
+//!            (instances); `target`, `load`, `steps`, `pipeline`, `run`, `verify` (requests); `receipt`,
 //!            `results`, `mix`, `lessons`, `table`, `report` with `chart`, `budget` (numbers); `shelf`
 //!            (the workloads that come with the binary).
 //!
@@ -28,6 +28,7 @@ pub mod load;
 pub mod mix;
 pub mod pipeline;
 pub mod read;
+pub mod receipt;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -98,8 +98,13 @@ impl<'d> Runner<'d> {
 
     /// Runs until no pipeline finds a change.
     pub async fn drain(&mut self) -> Result<Drained, Error> {
+        self.drain_into(Tally::default()).await
+    }
+
+    /// Runs until no pipeline finds a change, and adds the work to a tally.
+    pub async fn drain_into(&mut self, work: Tally) -> Result<Drained, Error> {
         let begun = Instant::now();
-        let mut drained = Drained::default();
+        let mut drained = Drained { work, ..Drained::default() };
         for _ in 0..ROUNDS_MAX {
             let mut changes = 0;
             for at in 0..self.leases.len() {
@@ -241,7 +246,7 @@ impl<'d> Runner<'d> {
         };
         let request = source.changes(&Scope::Range(&lease.range), from, PAGE);
         let what = format!("pipeline {}", pipeline.name);
-        let mut tally = Tally::default();
+        let mut tally = drained.work.fresh();
         let reply = self.target.send(&what, &request, &mut tally).await?;
         let rows = reply.rows().map_err(|source| Error::Request { what, source })?;
         match rows.is_empty() {
@@ -275,6 +280,7 @@ impl<'d> Runner<'d> {
         let key = key_of(&json!(id)).map_err(|message| self.wrong(lease.pipeline, message))?;
         let body = self.lease_body(lease).to_string();
         let request = self.target.container(LEASES).replace(&key, &id, body).if_match(&lease.etag);
+        let request = tally.asks(request);
         let reply = self.target.client.send(&request).await;
         if let Ok(reply) = &reply {
             tally.count(reply);

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::chart::{Row, curves, escape, lollipops, stacked};
 use crate::lessons::lessons;
-use crate::results::{Cell, Results};
+use crate::receipt::Line;
+use crate::results::{Cell, PatternResult, Results};
 use crate::table::{difference, grouped, ms, ru, short};
 
 const STYLE: &str = include_str!("../assets/report.css");
@@ -20,6 +21,7 @@ pub fn html(results: &Results) -> String {
         mix(results),
         sweeps(results),
         numbers(results),
+        receipts(results),
         copies(results),
         models(results),
     ];
@@ -84,7 +86,7 @@ fn legend(results: &Results, has_published: bool) -> String {
 }
 
 fn rows(results: &Results, value: impl Fn(&Cell) -> (f64, Option<f64>)) -> Vec<Row> {
-    let row = |pattern: &crate::results::PatternResult| {
+    let row = |pattern: &PatternResult| {
         let of_model = |id: &&str| results.cell(&pattern.id, id).map_or((0.0, None), &value);
         Row {
             label: pattern.id.clone(),
@@ -122,7 +124,7 @@ fn times(results: &Results) -> String {
 
 fn mix(results: &Results) -> String {
     let parts = |model: &crate::results::ModelResult| {
-        let part = |pattern: &crate::results::PatternResult| {
+        let part = |pattern: &PatternResult| {
             let cell = results.cell(&pattern.id, &model.id)?;
             Some((pattern.id.clone(), pattern.weight * cell.total_ru()))
         };
@@ -203,6 +205,59 @@ fn numbers(results: &Results) -> String {
     out + "</table></div>\n</section>\n"
 }
 
+fn receipts(results: &Results) -> String {
+    let of_pattern = |pattern: &PatternResult| {
+        let is_itemised = |cell: &&Cell| cell.pattern == pattern.id && !cell.receipt.is_empty();
+        let tables: String =
+            results.cells.iter().filter(is_itemised).map(|cell| receipt(results, cell)).collect();
+        match tables.is_empty() {
+            true => String::new(),
+            false => format!(
+                "<details>\n<summary><b>{}</b> {}</summary>\n<div class=\"receipts\">\n{tables}</div>\n</details>\n",
+                escape(&pattern.id),
+                escape(&pattern.title)
+            ),
+        }
+    };
+    let all: String = results.patterns.iter().map(of_pattern).collect();
+    match all.is_empty() {
+        true => all,
+        false => format!(
+            "<section id=\"receipts\">\n<h2>What the charges are made of</h2>\n\
+             <p class=\"note\">The receipt of one execution, as the server itemised it, with the requests of the execution put together.</p>\n\
+             {all}</section>\n"
+        ),
+    }
+}
+
+/// The receipt of one cell, with bars as long as their share of it.
+fn receipt(results: &Results, cell: &Cell) -> String {
+    let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
+    let total = cell.receipt.total() + cell.copies_receipt.total();
+    let row = |line: &Line| {
+        let share = line.charge.as_f64() / total.as_f64().max(f64::MIN_POSITIVE) * 100.0;
+        format!(
+            "<tr><td style=\"--share:{share:.1}%\">{}</td><td>{}</td><td>{:.2}</td></tr>\n",
+            escape(&line.what),
+            grouped(line.count),
+            line.charge.as_f64()
+        )
+    };
+    let rows: String = cell.receipt.lines.iter().map(row).collect();
+    let copies: String = cell.copies_receipt.lines.iter().map(row).collect();
+    let copies = match copies.is_empty() {
+        true => copies,
+        false => format!("<tr><th colspan=\"3\">keeping copies</th></tr>\n{copies}"),
+    };
+    format!(
+        "<table class=\"receipt\" style=\"--c:var(--m{})\">\n<tr><th><i></i>{}</th><th>count</th><th>RU</th></tr>\n\
+         {rows}{copies}<tr class=\"total\"><td>total</td><td></td><td>{:.2}</td></tr>\n</table>\n",
+        at % 6,
+        escape(&cell.model),
+        total.as_f64()
+    )
+}
+
 fn copies(results: &Results) -> String {
     let mut lines = String::new();
     for model in &results.models {
@@ -255,7 +310,8 @@ fn models(results: &Results) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Crossing, ModelResult, PatternResult, SweepResult};
+    use crate::receipt::Receipt;
+    use crate::results::{Crossing, ModelResult, SweepResult};
 
     fn results() -> Results {
         let model =
@@ -319,6 +375,27 @@ mod tests {
         assert!(html.contains("<h1>A &amp; B</h1>") && html.contains("&lt;T&gt;"));
         assert_eq!(html.matches("class=\"turn\"").count(), 1);
         assert_eq!(html.matches("class=\"curve\"").count(), 2);
+    }
+
+    #[test]
+    fn receipts_are_itemised() {
+        let mut results = results();
+        assert!(!html(&results).contains("id=\"receipts\""), "nothing was itemised");
+        let line = |what: &str, raw| Line {
+            what: what.into(),
+            count: 1_300,
+            charge: model::RequestCharge::from_raw(raw),
+        };
+        results.cells[0].receipt.lines = vec![line("bytes <loaded>", 2_100_000)];
+        results.cells[0].copies_receipt = Receipt { lines: vec![line("script steps", 6_300_000)] };
+        let html = html(&results);
+        assert_eq!(html.matches("<details>").count(), 1);
+        assert_eq!(html.matches("<table class=\"receipt\"").count(), 1);
+        assert!(html.contains(
+            "<td style=\"--share:25.0%\">bytes &lt;loaded&gt;</td><td>1,300</td><td>1.00</td>"
+        ));
+        assert!(html.contains("<td style=\"--share:75.0%\">script steps</td>"));
+        assert!(html.contains("<td>total</td><td></td><td>4.00</td>"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::expression::number;
+use crate::receipt::Receipt;
 use crate::verify::Verdict;
 
 /// What a run came to.
@@ -66,6 +67,10 @@ pub struct Cell {
     pub propagation_ru: f64,
     /// Until the copies were right, in the middle of executions.
     pub lag_ms: Option<f64>,
+    /// What the charge of one execution was made of.
+    pub receipt: Receipt,
+    /// What keeping copies behind that execution was made of.
+    pub copies_receipt: Receipt,
 }
 
 impl Cell {
@@ -163,6 +168,12 @@ fn cell_json(cell: &Cell) -> Value {
     if let Some(lag) = cell.lag_ms {
         out["propagation_ru"] = rounded(cell.propagation_ru, 100.0);
         out["propagation_ms"] = rounded(lag, 1000.0);
+    }
+    if !cell.receipt.is_empty() {
+        out["receipt"] = cell.receipt.to_json();
+    }
+    if !cell.copies_receipt.is_empty() {
+        out["propagation_receipt"] = cell.copies_receipt.to_json();
     }
     out
 }

@@ -9,6 +9,7 @@
 //!      depend on time. Two runs with the same seed give the same charges.
 //! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
 //!      with the pattern that wrote.
+//! (R3) Receipts are asked for in one execution more, which is neither timed nor counted.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -170,6 +171,17 @@ struct Executions {
     lags_ms: Vec<f64>,
 }
 
+impl Executions {
+    /// Executions that ask for receipts.
+    fn itemised() -> Executions {
+        Executions {
+            work: Tally::itemised(),
+            propagation: Tally::itemised(),
+            ..Executions::default()
+        }
+    }
+}
+
 impl<'a> Measuring<'a> {
     /// Measures all patterns; those that only read come first, so that they see the data as it was
     /// loaded.
@@ -210,6 +222,8 @@ impl<'a> Measuring<'a> {
         for round in 0..repeat {
             self.execute(pattern, workload.warmup + round, None, &mut executions).await?;
         }
+        let mut itemised = Executions::itemised();
+        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?; // R3
         let published = pattern.published[self.model];
         let (work, count) = (&executions.work, repeat as f64);
         let lags = &executions.lags_ms;
@@ -226,6 +240,8 @@ impl<'a> Measuring<'a> {
             published_ms: published.and_then(|published| published.ms),
             propagation_ru: executions.propagation.ru() / count,
             lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
+            receipt: itemised.work.receipt.unwrap_or_default(),
+            copies_receipt: itemised.propagation.receipt.unwrap_or_default(),
         })
     }
 
@@ -271,7 +287,7 @@ impl<'a> Measuring<'a> {
         executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
         done.map_err(|error| in_pattern(pattern, error))?;
         if !pattern.only_reads() && !self.pipelines.is_empty() {
-            let drained = self.pipelines.drain().await?; // R2
+            let drained = self.pipelines.drain_into(executions.propagation.fresh()).await?; // R2
             executions.propagation.add(&drained.work);
             executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
         }

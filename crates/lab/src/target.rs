@@ -6,11 +6,12 @@
 
 use std::time::Duration;
 
-use client::{Client, Reply, Request};
+use client::{Client, Reply, Request, headers};
 use model::partition_key::PartitionKey;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
+use crate::receipt::Receipt;
 use crate::workload::{Container, Model};
 
 /// How often a request that should be repeated is repeated.
@@ -26,7 +27,7 @@ pub struct Target {
 }
 
 /// What requests came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Hundredths of RU (T1).
     pub charge: u64,
@@ -34,16 +35,37 @@ pub struct Tally {
     pub requests: u64,
     /// The most physical partitions one of them visited.
     pub partitions: usize,
+    /// What the charge is made of, if that is wanted: then each request asks for its receipt.
+    pub receipt: Option<Receipt>,
 }
 
 impl Tally {
+    /// An empty tally that wants receipts.
+    pub fn itemised() -> Tally {
+        Tally { receipt: Some(Receipt::default()), ..Tally::default() }
+    }
+
+    /// An empty tally that wants receipts if this one does.
+    pub fn fresh(&self) -> Tally {
+        Tally { receipt: self.receipt.as_ref().map(|_| Receipt::default()), ..Tally::default() }
+    }
+
+    /// The request as it is sent to be counted here.
+    pub fn asks(&self, request: Request) -> Request {
+        match self.receipt {
+            Some(_) => request.with(headers::RECEIPT, "true"),
+            None => request,
+        }
+    }
+
     /// Adds an answer.
     pub fn count(&mut self, reply: &Reply) {
-        self.add(&Tally {
-            charge: (reply.charge() * 100.0).round() as u64,
-            requests: 1,
-            partitions: reply.partitions(),
-        });
+        self.charge += (reply.charge() * 100.0).round() as u64;
+        self.requests += 1;
+        self.partitions = self.partitions.max(reply.partitions());
+        if let Some(receipt) = &mut self.receipt {
+            receipt.count(reply);
+        }
     }
 
     /// Adds another tally.
@@ -51,6 +73,9 @@ impl Tally {
         self.charge += other.charge;
         self.requests += other.requests;
         self.partitions = self.partitions.max(other.partitions);
+        if let (Some(own), Some(other)) = (&mut self.receipt, &other.receipt) {
+            own.add(other);
+        }
     }
 
     /// The charge in RU.
@@ -72,9 +97,10 @@ impl Target {
         request: &Request,
         tally: &mut Tally,
     ) -> Result<Reply, Error> {
+        let request = tally.asks(request.clone());
         let mut attempt = 0;
         loop {
-            match self.client.send(request).await {
+            match self.client.send(&request).await {
                 Ok(reply) => {
                     tally.count(&reply);
                     return Ok(reply);
@@ -235,9 +261,9 @@ mod tests {
 
     #[test]
     fn tallies() {
-        let mut sum = Tally { charge: 571, requests: 1, partitions: 75 };
-        sum.add(&Tally { charge: 100, requests: 2, partitions: 1 });
-        assert_eq!(sum, Tally { charge: 671, requests: 3, partitions: 75 });
+        let mut sum = Tally { charge: 571, requests: 1, partitions: 75, receipt: None };
+        sum.add(&Tally { charge: 100, requests: 2, partitions: 1, receipt: None });
+        assert_eq!(sum, Tally { charge: 671, requests: 3, partitions: 75, receipt: None });
         assert_eq!(sum.ru(), 6.71);
     }
 }

@@ -361,6 +361,9 @@ pub struct LabRunFlags {
     /// Fail if a pattern costs more RU than this TOML file allows
     #[arg(long, value_name = "FILE")]
     pub budget: Option<PathBuf>,
+    /// Write the budget that this run just meets, with the lines of its receipts
+    #[arg(long, value_name = "FILE")]
+    pub write_budget: Option<PathBuf>,
 }
 
 const BACKUP_EXAMPLES: &str = "\

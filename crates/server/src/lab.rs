@@ -60,6 +60,9 @@ fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
         write(path, lab::report::html(results))?;
         eprintln!("report in {}", path.display());
     }
+    if let Some(path) = &flags.write_budget {
+        write(path, lab::budget::write(results))?;
+    }
     Ok(())
 }
 

@@ -21,6 +21,9 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
+/// The budget that is checked in beside the blog, for the scale of these tests.
+const BUDGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/blog/budget.toml");
+
 fn cell<'j>(json: &'j Value, pattern: &str, model: &str) -> &'j Value {
     let cells = json["cells"].as_array().unwrap();
     let found = cells.iter().find(|cell| cell["pattern"] == pattern && cell["model"] == model);
@@ -48,7 +51,7 @@ fn a_reduced_blog_in_three_models() {
     let output = ["--json", text(&first), "--report", text(&report)];
     let table = succeed(&[&reduced[..], &output].concat());
     assert!(table.contains("under the mix, RU per day"), "{table}");
-    succeed(&[&reduced[..], &["--json", text(&second)]].concat());
+    succeed(&[&reduced[..], &["--json", text(&second), "--budget", BUDGET]].concat());
     let (first, second) = (json_of(&first), json_of(&second));
     assert_eq!(charges(&first), charges(&second), "the same seed, the same charges");
     assert_eq!((&first["workload"], &first["seed"]), (&json!("blog"), &json!(2019)));
@@ -58,6 +61,15 @@ fn a_reduced_blog_in_three_models() {
         assert_eq!((cell["ru"].as_f64(), cell["requests"].as_u64()), (Some(ru), Some(1)), "{cell}");
     }
     assert_published(&first);
+    for cell in first["cells"].as_array().unwrap() {
+        let lines = cell["receipt"].as_array().unwrap();
+        assert!(!lines.is_empty(), "{cell}");
+        assert_eq!(cell.get("propagation_ru").is_some(), cell.get("propagation_receipt").is_some());
+    }
+    let lines = |pattern| cell(&first, pattern, "v1")["receipt"].as_array().unwrap();
+    assert_eq!(lines("Q1")[0], json!({"what": "items read, in read units", "count": 21, "ru": 1}));
+    let sum: f64 = lines("C2").iter().map(|line| line["ru"].as_f64().unwrap()).sum();
+    assert!((sum - 8.76).abs() < 0.02, "the lines add up to the charge: {sum}");
     let requests = |pattern, model| cell(&first, pattern, model)["requests"].as_f64().unwrap();
     assert_eq!([requests("Q4", "v1"), requests("Q4", "v2")], [21.0, 1.0], "one read per comment");
     assert_eq!([requests("Q5", "v1"), requests("Q5", "v3")], [51.0, 1.0]);
@@ -68,6 +80,35 @@ fn a_reduced_blog_in_three_models() {
     let html = std::fs::read_to_string(&report).unwrap();
     assert!(html.contains("<h1>A blog platform in three models</h1>"));
     assert!(html.matches("<svg").count() >= 6);
+    assert_eq!(html.matches("<table class=\"receipt\"").count(), 33);
+}
+
+#[test]
+fn the_line_that_grew_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let lowered = directory.path().join("budget.toml");
+    let budget = std::fs::read_to_string(BUDGET).unwrap();
+    let (before, rest) = budget.split_once("[Q5.v1]\n").unwrap();
+    let (of_cell, behind) = rest.split_once("\n\n").unwrap();
+    let lower = |line: &str| {
+        let (name, ru) = line.split_once(" = ").unwrap();
+        let ru: f64 = ru.parse().unwrap();
+        match name == "limit" || name == r#"lines."bytes loaded""# {
+            true => format!("{name} = {:.2}", ru - 0.25),
+            false => line.to_owned(),
+        }
+    };
+    let of_cell: Vec<String> = of_cell.lines().map(lower).collect();
+    let text_of = format!("{before}[Q5.v1]\n{}\n\n{behind}", of_cell.join("\n"));
+    assert_ne!(text_of, budget);
+    std::fs::write(&lowered, text_of).unwrap();
+    let reduced = ["lab", "run", "blog", "--scale", "0.00005", "--repeat", "1", "--model", "v1"];
+    let said = fail(1, &[&reduced[..], &["--budget", text(&lowered)]].concat());
+    let over = said.lines().filter(|line| line.contains("its budget is")).collect::<Vec<_>>();
+    let [over] = over[..] else { panic!("{said}") };
+    assert!(over.contains("Q5 in v1 costs "), "{said}");
+    assert_eq!(over.matches("grew from").count(), 1, "{said}");
+    assert!(over.contains(": bytes loaded grew from "), "{said}");
 }
 
 /// Cells that lie beyond 2.5 % of the published figures, and why they may.
