@@ -6,7 +6,9 @@
 //!
 //! Where a pipeline has come is kept in a container of leases beside the data: one item for each
 //! pipeline and physical partition, taken and written under its etag. Whoever has the lease reads
-//! that partition; a lease that was not renewed for a while may be taken over.
+//! that partition. A lease is renewed while it is held, however long a page takes; one that was not
+//! renewed for a while may be taken over. A process that comes back under the name it had before
+//! need not wait for that.
 //!
 //! INVARIANTS
 //! (P1) A position is written behind the page it covers: a change is handled at least once, and
@@ -26,12 +28,16 @@ use crate::steps;
 use crate::target::{Tally, Target, key_of};
 use crate::workload::{Model, Pipeline};
 
+const _: () = assert!(RENEWAL.as_secs() * 2 < EXPIRY.as_secs());
+
 /// The container of leases.
 pub const LEASES: &str = "lab-leases";
 /// Changes of one page.
 const PAGE: usize = 100;
 /// When a lease that is not renewed may be taken over.
 const EXPIRY: Duration = Duration::from_secs(30);
+/// When a lease that is held is renewed.
+const RENEWAL: Duration = Duration::from_secs(10);
 /// Rounds until pipelines are taken to be endless.
 const ROUNDS_MAX: usize = 1_000;
 
@@ -52,6 +58,8 @@ struct Lease {
     /// Where the feed goes on.
     continuation: Option<String>,
     etag: String,
+    /// When it was last written.
+    renewed: Instant,
 }
 
 /// What a run until nothing was left came to.
@@ -59,7 +67,7 @@ struct Lease {
 pub struct Drained {
     /// Handling changes (P3).
     pub work: Tally,
-    /// Looking for changes where there were none.
+    /// Looking for changes where there were none, and renewing leases.
     pub idle: Tally,
     /// Changes that were handled.
     pub changes: u64,
@@ -91,6 +99,11 @@ impl<'d> Runner<'d> {
         Ok(runner)
     }
 
+    /// How many leases it has: one for each pipeline and physical partition.
+    pub fn leases(&self) -> usize {
+        self.leases.len()
+    }
+
     /// Whether there is anything to run.
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty()
@@ -107,6 +120,7 @@ impl<'d> Runner<'d> {
         let mut drained = Drained { work, ..Drained::default() };
         for _ in 0..ROUNDS_MAX {
             let mut changes = 0;
+            self.renew(&mut drained.idle).await?;
             for at in 0..self.leases.len() {
                 changes += self.follow(at, &mut drained).await?;
             }
@@ -124,6 +138,16 @@ impl<'d> Runner<'d> {
         self.owner.clear();
         for at in 0..self.leases.len() {
             self.write_lease(at, &mut Tally::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// Renews the leases that would otherwise expire, at the positions they have (P1).
+    async fn renew(&mut self, tally: &mut Tally) -> Result<(), Error> {
+        for at in 0..self.leases.len() {
+            if self.leases[at].renewed.elapsed() >= RENEWAL {
+                self.write_lease(at, tally).await?;
+            }
         }
         Ok(())
     }
@@ -151,7 +175,13 @@ impl<'d> Runner<'d> {
     }
 
     async fn take(&self, pipeline: usize, range: String) -> Result<Lease, Error> {
-        let mut lease = Lease { pipeline, range, continuation: None, etag: String::new() };
+        let mut lease = Lease {
+            pipeline,
+            range,
+            continuation: None,
+            etag: String::new(),
+            renewed: Instant::now(),
+        };
         let id = self.lease_id(&lease);
         let key = key_of(&json!(id)).map_err(|message| self.wrong(pipeline, message))?;
         let leases = self.target.container(LEASES);
@@ -225,6 +255,7 @@ impl<'d> Runner<'d> {
             }
             for change in &page {
                 self.handle(self.leases[at].pipeline, change, &mut drained.work).await?;
+                self.renew(&mut drained.idle).await?;
             }
             self.leases[at].continuation = position;
             self.write_lease(at, &mut drained.work).await?; // P1
@@ -286,7 +317,7 @@ impl<'d> Runner<'d> {
             tally.count(reply);
         }
         let etag = self.etag_of(lease.pipeline, reply)?;
-        self.leases[at].etag = etag;
+        (self.leases[at].etag, self.leases[at].renewed) = (etag, Instant::now());
         Ok(())
     }
 

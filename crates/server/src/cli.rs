@@ -286,7 +286,8 @@ A workload is a TOML file, a directory with a workload.toml, or one that comes w
 Examples:
   cosmolabe lab run blog --report blog.html            three models of a blog platform, with charts
   cosmolabe lab run ./shop/workload.toml --json out.json --budget budget.toml
-  cosmolabe lab verify blog                            prove copies and counters";
+  cosmolabe lab verify blog                            prove copies and counters
+  cosmolabe lab follow blog --endpoint http://127.0.0.1:8081    keep copies right";
 
 /// The commands of the laboratory.
 #[derive(Debug, Subcommand)]
@@ -297,6 +298,33 @@ pub enum LabCommand {
     /// Prove that no copy differs from its source and no counter from its count
     #[command(after_help = LAB_VERIFY_EXAMPLES)]
     Verify(LabFlags),
+    /// Keep the copies of a model right: run its pipelines on what changes at --endpoint
+    #[command(after_help = LAB_FOLLOW_EXAMPLES)]
+    Follow(LabFollowFlags),
+}
+
+const LAB_FOLLOW_EXAMPLES: &str = "\
+Follows the change feeds of what an earlier `lab run` left at --endpoint, until it is asked to end;
+then its leases are given back. Positions are kept there, in the container `lab-leases`: whoever
+follows next goes on where this one was. After a crash, a process with the same --name goes on at
+once, others when the leases have expired, after 30 seconds.
+
+Examples:
+  cosmolabe lab follow blog --model v3 --endpoint http://127.0.0.1:8081 --name follower-1
+  cosmolabe lab follow blog --model v3 --endpoint http://127.0.0.1:8081 --until-idle";
+
+/// Flags of `lab follow`.
+#[derive(Debug, Args)]
+pub struct LabFollowFlags {
+    /// What and where.
+    #[command(flatten)]
+    pub lab: LabFlags,
+    /// Who holds the leases [default: a name of this process only]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// End when nothing is left to copy
+    #[arg(long)]
+    pub until_idle: bool,
 }
 
 const LAB_RUN_EXAMPLES: &str = "\

@@ -1,22 +1,27 @@
-//! The commands `lab run` and `lab verify`: flags, a server if none is given, files that come out.
+//! The commands `lab run`, `lab verify` and `lab follow`: flags, a server if none is given, files that come out.
 //!
 //! ELSEWHERE  Everything the laboratory does: the crate `lab`.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use client::Client;
 use lab::budget::Budget;
+use lab::pipeline::Runner;
 use lab::verify::Verdict;
 use lab::{Counted, Data, Results, Run, Watch, Workload};
 
-use crate::cli::{LabCommand, LabFlags, LabRunFlags};
+use crate::cli::{LabCommand, LabFlags, LabFollowFlags, LabRunFlags};
 use crate::config::Usage;
 use crate::lab_server::LabServer;
 use crate::progress::{Progress, Unit};
 use crate::query::read_key;
+use crate::signals::Signals;
 
+/// How long followers wait before they ask again for changes where there were none.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(250);
 /// Findings shown of one check; the rest is counted.
 const FINDINGS_SHOWN: usize = 10;
 
@@ -25,6 +30,7 @@ pub fn lab(command: &LabCommand) -> Result<()> {
     match command {
         LabCommand::Run(flags) => run(flags),
         LabCommand::Verify(flags) => verify(flags),
+        LabCommand::Follow(flags) => follow(flags),
     }
 }
 
@@ -97,6 +103,67 @@ fn verify(flags: &LabFlags) -> Result<()> {
     Ok(())
 }
 
+fn follow(flags: &LabFollowFlags) -> Result<()> {
+    if flags.lab.endpoint.is_none() {
+        return Err(Usage("lab follow needs --endpoint: what changes is there".to_owned()).into());
+    }
+    let workload = read(&flags.lab)?;
+    let models = workload.choose_models(&flags.lab.model).map_err(Usage)?;
+    if models.iter().all(|model| workload.models[*model].pipelines.is_empty()) {
+        let sentence = format!("{} has no pipelines for these models", workload.name);
+        return Err(Usage(sentence).into());
+    }
+    let prepared = Prepared::new(&flags.lab, workload)?;
+    prepared.runtime.block_on(follow_all(flags, &prepared))
+}
+
+/// Runs pipelines until nothing is left or the process is asked to end, and gives the leases back.
+async fn follow_all(flags: &LabFollowFlags, prepared: &Prepared) -> Result<()> {
+    let (data, run) = (&prepared.data, prepared.run(None));
+    let owner = flags.name.clone().unwrap_or_else(|| format!("lab-{}", std::process::id()));
+    let mut runners = Vec::new();
+    for model in &prepared.models {
+        let runner = Runner::start(data, *model, run.target(*model), &owner).await?;
+        let id = &data.workload.models[*model].id;
+        println!("{id}: following as {owner}, {} leases", runner.leases());
+        runners.push((id, runner));
+    }
+    let work = async {
+        loop {
+            let changes = drain_all(&mut runners).await?;
+            if changes == 0 && flags.until_idle {
+                return Ok(());
+            }
+            if changes == 0 {
+                // A change feed is asked; it does not call.
+                tokio::time::sleep(FOLLOW_PAUSE).await;
+            }
+        }
+    };
+    let done = tokio::select! {
+        done = work => done,
+        _ = prepared.signal() => Ok(()),
+    };
+    for (_, runner) in runners {
+        runner.stop().await?;
+    }
+    done
+}
+
+/// One round over all models; how many changes there were.
+async fn drain_all(runners: &mut [(&String, Runner<'_>)]) -> Result<u64> {
+    let mut changes = 0;
+    for (id, runner) in runners {
+        let drained = runner.drain().await?;
+        changes += drained.changes;
+        if let Some(lag) = drained.lag {
+            let (ru, lag_ms) = (drained.work.ru(), lag.as_millis());
+            println!("{id}: {} changes, {ru:.2} RU, copied in {lag_ms} ms", drained.changes);
+        }
+    }
+    Ok(changes)
+}
+
 /// Checks what an earlier run left on a server.
 async fn check(run: &Run) -> Result<Vec<(String, Vec<Verdict>)>, lab::Error> {
     let mut all = Vec::new();
@@ -137,6 +204,7 @@ struct Prepared {
     models: Vec<usize>,
     client: Client,
     runtime: tokio::runtime::Runtime,
+    signals: tokio::sync::Mutex<Signals>,
     _server: Option<LabServer>,
 }
 
@@ -152,6 +220,9 @@ impl Prepared {
             Some(path) if flags.endpoint.is_some() => read_key(path)?,
             Some(_) | None => client::Key::development(),
         };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        // Before there is a server that a signal could leave behind.
+        let signals = runtime.block_on(async { Signals::new() })?;
         let server = match flags.endpoint {
             Some(_) => None,
             None => Some(LabServer::start(workload.ru_profile.as_deref())?),
@@ -161,8 +232,8 @@ impl Prepared {
         let client = Client::new(&endpoint, key);
         let client = client.map_err(|error| Usage(format!("--endpoint: {error}")))?;
         let data = Arc::new(Data::new(Arc::new(workload), seed, scale));
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        Ok(Prepared { data, models, client, runtime, _server: server })
+        let signals = tokio::sync::Mutex::new(signals);
+        Ok(Prepared { data, models, client, runtime, signals, _server: server })
     }
 
     fn run(&self, repeat: Option<usize>) -> Run {
@@ -181,10 +252,15 @@ impl Prepared {
         let work = async {
             tokio::select! {
                 done = work => Ok(done?),
-                _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+                name = self.signal() => bail!("ended by {name}"),
             }
         };
         self.runtime.block_on(work)
+    }
+
+    /// Waits until the process is asked to end.
+    async fn signal(&self) -> &'static str {
+        self.signals.lock().await.next().await
     }
 }
 

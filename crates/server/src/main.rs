@@ -5,7 +5,7 @@
 //! LAYOUT     `cli` (flags), `config` (what they come to), `log`, `database` (opening and closing),
 //!            `serve`, `transfer` with `import` and `lines` (NDJSON), `query` with `mistake`,
 //!            `maintain` with `requests` (backup, restore, verify), `lab` with `lab_server`,
-//!            `progress`.
+//!            `progress`, `signals`.
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
@@ -24,6 +24,7 @@ mod query;
 mod receipt;
 mod requests;
 mod serve;
+mod signals;
 mod transfer;
 
 use std::process::ExitCode;

@@ -18,6 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::config::{Place, ServeConfig};
 use crate::database::Database;
 use crate::requests::Watcher;
+use crate::signals::Signals;
 use crate::transfer;
 
 const BACKLOG: u32 = 1024;
@@ -177,46 +178,6 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
             std::process::exit(1);
         });
     })
-}
-
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Signals { interrupt, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.terminate.recv() => "SIGTERM",
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> Result<Signals> {
-        Ok(Signals)
-    }
-
-    async fn next(&mut self) -> &'static str {
-        // Without a handler there is nothing to wait for; the process ends the hard way.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        "ctrl-c"
-    }
 }
 
 #[cfg(test)]
