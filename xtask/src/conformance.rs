@@ -1,8 +1,9 @@
-//! Microsoft's SDKs against the release binary, each in the language it was written for.
+//! Microsoft's SDKs against the release binary, each in the language it was written for; and the
+//! reports of the laboratory in a browser.
 //!
 //! The suites start the server themselves; they find it through `COSMOLABE_BIN`. What only they
 //! need is installed below `conformance/` and the target directory, never on the machine, except
-//! that CI may install node and Python.
+//! that CI may install node, Python and Chromium.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +27,20 @@ pub fn js(workspace: &Workspace) -> Result<Outcome> {
         let mut npm = suite.command("npm");
         npm.args(["test", "--silent"]);
         Ok(npm)
+    })
+}
+
+/// Reports of the laboratory in a real browser. Where none can be had this is left out, in CI too.
+pub fn browser(workspace: &Workspace) -> Result<Outcome> {
+    let suite = Suite { workspace, directory: "browser", file: "package.json" };
+    if suite.need("chromium", "chromium").is_err() {
+        let why = "chromium is not installed, so no report was opened in a browser";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    suite.run(&[("node", "nodejs")], |suite| {
+        let mut node = suite.command("node");
+        node.args(["--test", "report.test.js"]);
+        Ok(node)
     })
 }
 
@@ -158,10 +173,15 @@ fn is_newer(file: &Path, other: &Path) -> bool {
 
 /// Installs a Debian package, as root or through sudo. Returns whether that worked.
 fn install(package: &str) -> bool {
-    let apt = |prefix: &[&str]| {
-        let line = [prefix, &["apt-get", "install", "--yes", package]].concat();
-        let (program, words) = line.split_first().context("a command has a first word")?;
-        run(Command::new(program).args(words).env("DEBIAN_FRONTEND", "noninteractive"))
+    let apt = |words: &[&str]| {
+        let with = |prefix: &[&str]| {
+            let line = [prefix, &["apt-get"], words].concat();
+            let (program, words) = line.split_first().context("a command has a first word")?;
+            run(Command::new(program).args(words).env("DEBIAN_FRONTEND", "noninteractive"))
+        };
+        with(&[]).or_else(|_| with(&["sudo", "-n"])).is_ok()
     };
-    apt(&[]).or_else(|_| apt(&["sudo", "-n"])).is_ok()
+    let installed = || apt(&["install", "--yes", package]);
+    // A machine that has never looked knows of no packages.
+    installed() || (apt(&["update"]) && installed())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask …`: what contributors and CI run. Needs nothing but cargo.
 //!
-//! LAYOUT     `test` (the list of steps), `conformance` (Microsoft's SDKs against the release
-//!            binary), `tidy` (what a reader would otherwise have to check), `licenses`, `tally`
+//! LAYOUT     `test` (the list of steps), `conformance` (Microsoft's SDKs and a browser against the
+//!            release binary), `tidy` (what a reader would otherwise have to check), `licenses`, `tally`
 //!            (counting tests in the output of their runners), `run` (processes), `workspace`.
 
 mod conformance;
@@ -21,6 +21,7 @@ cargo xtask test                          every check and every test, as CI runs
 cargo xtask tidy                          crate graph, module headers, wire spellings, links
 cargo xtask licenses                      licenses of everything we build with
 cargo xtask conformance js|python|rust    one of Microsoft's SDKs against the release binary
+cargo xtask browser                       reports of the laboratory, opened in Chromium
 cargo xtask bench point [--quick]         point operations against their references, interleaved
 cargo xtask bench query [--quick]         queries against PostgreSQL and others, interleaved
 cargo xtask bench script [--quick]        procedures and functions against batches, reads and filters
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["test"] => test::STEPS,
         ["tidy"] => &[test::TIDY],
         ["licenses"] => &[test::LICENSES],
+        ["browser"] => &[test::RELEASE_BUILD, test::BROWSER],
         ["conformance", "js"] => &[test::RELEASE_BUILD, test::JS],
         ["conformance", "python"] => &[test::RELEASE_BUILD, test::PYTHON],
         ["conformance", "rust"] => &[test::RELEASE_BUILD, test::RUST],

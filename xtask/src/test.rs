@@ -34,7 +34,8 @@ impl Outcome {
 }
 
 /// Everything CI runs, in order: what is quick to fail comes first.
-pub const STEPS: &[Step] = &[FORMAT, LINTS, TIDY, LICENSES, TESTS, RELEASE_BUILD, JS, PYTHON, RUST];
+pub const STEPS: &[Step] =
+    &[FORMAT, LINTS, TIDY, LICENSES, TESTS, RELEASE_BUILD, BROWSER, JS, PYTHON, RUST];
 
 const FORMAT: Step = Step { name: "format", run: format };
 const LINTS: Step = Step { name: "lints", run: lints };
@@ -45,6 +46,8 @@ pub const LICENSES: Step = Step { name: "licenses", run: licenses::check };
 const TESTS: Step = Step { name: "tests", run: tests };
 /// Builds what the conformance suites run against.
 pub const RELEASE_BUILD: Step = Step { name: "release build", run: build };
+/// Reports of the laboratory, opened in a browser.
+pub const BROWSER: Step = Step { name: "reports in a browser", run: conformance::browser };
 /// The suite of the JavaScript SDK.
 pub const JS: Step = Step { name: "conformance js", run: conformance::js };
 /// The suite of the Python SDK.

@@ -15,6 +15,9 @@ const LEFT: f64 = 250.0;
 /// What is kept free for numbers at the right.
 const RIGHT: f64 = 90.0;
 
+/// How far marks on curves must be apart for their numbers to stand above them.
+const TURN_WIDTH: f64 = 70.0;
+
 /// One row of a chart of lollipops.
 pub struct Row {
     /// In bold.
@@ -279,19 +282,35 @@ pub fn curves(sweep: &SweepResult, models: &[&str], unit: &str) -> String {
             escape(models[at])
         );
     }
-    for crossing in &sweep.crossings {
-        let (x, y) = (horizontal.at(crossing.x), vertical.at(crossing.cost));
+    let turns: Vec<f64> = sweep.crossings.iter().map(|turn| horizontal.at(turn.x)).collect();
+    for (at, crossing) in sweep.crossings.iter().enumerate() {
+        let (x, y) = (turns[at], vertical.at(crossing.cost));
+        let (anchor, shift) = beside(&turns, at);
         let (below, above) = (models[crossing.below], models[crossing.above]);
         let text = short(crossing.x);
         let _ = write!(
             svg,
-            r#"<g><title>{} below, {} above {text}</title><circle class="turn" cx="{x:.1}" cy="{y:.1}" r="6"/><text class="strong" x="{x:.1}" y="{:.1}" text-anchor="middle">{text}</text></g>"#,
+            r#"<g><title>{} below, {} above {text}</title><circle class="turn" cx="{x:.1}" cy="{y:.1}" r="6"/><text class="strong" x="{:.1}" y="{:.1}" text-anchor="{anchor}">{text}</text></g>"#,
             escape(below),
             escape(above),
+            x + shift,
             y - 14.0
         );
     }
     svg + "</svg>"
+}
+
+/// Where the number of a mark stands: above it, and away from a neighbor that is close.
+fn beside(places: &[f64], at: usize) -> (&'static str, f64) {
+    let is_close =
+        |other: Option<&f64>| other.is_some_and(|other| (other - places[at]).abs() < TURN_WIDTH);
+    let has_left = is_close(at.checked_sub(1).and_then(|before| places.get(before)));
+    let has_right = is_close(places.get(at + 1));
+    match (has_left, has_right) {
+        (false, true) => ("end", 6.0),
+        (true, false) => ("start", -6.0),
+        (false, false) | (true, true) => ("middle", 0.0),
+    }
 }
 
 /// Places moved just so far that neighbors keep their distance.
@@ -334,6 +353,15 @@ fn grid(svg: &mut String, scale: &Scale, top: f64, bottom: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_close_marks_stand_apart() {
+        let places = [100.0, 169.0, 400.0, 470.0];
+        let anchors: Vec<&str> = (0..places.len()).map(|at| beside(&places, at).0).collect();
+        assert_eq!(anchors, ["end", "start", "middle", "middle"]);
+        assert_eq!(beside(&[1.0, 2.0, 3.0], 1), ("middle", 0.0));
+        assert_eq!(beside(&[1.0], 0), ("middle", 0.0));
+    }
 
     #[test]
     fn scales() {

@@ -184,7 +184,7 @@ fn numbers(results: &Results) -> String {
         let _ = writeln!(
             out,
             "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
-             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             if is_first { " class=\"first\"" } else { "" },
             if is_first { escape(&cell.pattern) } else { String::new() },
             at % 6,
@@ -194,7 +194,7 @@ fn numbers(results: &Results) -> String {
             cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default(),
             if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
             cell.lag_ms.map(ms).unwrap_or_default(),
-            cell.requests,
+            (cell.requests * 10.0).round() / 10.0,
             cell.partitions,
             ms(cell.p50_ms),
             ms(cell.p95_ms),
