@@ -264,7 +264,7 @@ fn copies(results: &Results) -> String {
         if model.build_changes > 0 {
             let _ = writeln!(
                 lines,
-                "<p>{}: building all copies from the beginning of the feeds took {} changes and {} RU.</p>",
+                "<p class=\"note\">{}: building all copies from the beginning of the feeds took {} changes and {} RU.</p>",
                 escape(&model.id),
                 grouped(model.build_changes),
                 short(model.build_ru)
