@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use client::Key;
 use common::{PATIENCE, Server, cosmolabe, fail, succeed, text};
+use lab::pipeline::LEASES;
 use lab::target::{Tally, Target};
 use model::partition_key::PartitionKey;
 use serde_json::{Value, json};
@@ -110,9 +111,9 @@ struct There {
 }
 
 impl There {
-    fn new(endpoint: &str, model: &str) -> There {
+    fn new(endpoint: &str, database: &str) -> There {
         let client = client::Client::new(endpoint, Key::development()).unwrap();
-        let target = Target { client, database: format!("lab-blog-{model}") };
+        let target = Target { client, database: database.to_owned() };
         There { target, runtime: tokio::runtime::Runtime::new().unwrap() }
     }
 
@@ -145,6 +146,18 @@ impl There {
     }
 }
 
+/// A process that follows, and has its leases.
+fn follower(model: &str, there: &[&str]) -> Process {
+    let mut command = cosmolabe();
+    command.args(["lab", "follow"]).args(there).args(["--name", "follower"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let mut follower = Process(child.unwrap());
+    let mut line = String::new();
+    BufReader::new(follower.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with(&format!("{model}: following as follower, ")), "{line}");
+    follower
+}
+
 fn renames_survive(model: &str, count: usize) {
     let directory = tempfile::tempdir().unwrap();
     let (data, files) = (directory.path().join("data"), directory.path().join("blog"));
@@ -155,19 +168,13 @@ fn renames_survive(model: &str, count: usize) {
     let there = [text(&workload), "--model", model, "--scale", "1", "--endpoint", &endpoint];
     succeed(&[&["lab", "run", "--repeat", "1"], &there[..]].concat());
 
-    let blog = There::new(&endpoint, model);
+    let blog = There::new(&endpoint, &format!("lab-blog-{model}"));
     let due = blog.rename(count);
     assert!(due > count as u64, "{due} copies");
     assert_eq!(blog.arrived(), 0);
 
     // Killed when half of the copies are there.
-    let mut command = cosmolabe();
-    command.args(["lab", "follow"]).args(there).args(["--name", "follower"]);
-    let mut follower =
-        Process(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
-    let mut line = String::new();
-    BufReader::new(follower.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.starts_with(&format!("{model}: following as follower, ")), "{line}");
+    let mut follower = follower(model, &there);
     let begun = Instant::now();
     while blog.arrived() < due / 2 {
         assert!(begun.elapsed() < PATIENCE * 20, "the follower does nothing");
@@ -216,6 +223,36 @@ fn renames_reach_every_copy_of_v2() {
 #[test]
 fn renames_reach_every_copy_of_v3() {
     renames_survive("v3", count());
+}
+
+#[test]
+fn leases_are_renewed_while_nothing_changes_and_given_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path());
+    let endpoint = format!("http://{}", server.client.address);
+    let there = ["hybrid", "--model", "hybrid", "--scale", "0.1", "--endpoint", &endpoint];
+    succeed(&[&["lab", "run", "--repeat", "1"], &there[..]].concat());
+    let database = There::new(&endpoint, "lab-hybrid-hybrid");
+    let owners_and_times = || {
+        let leases = database.rows(LEASES, "SELECT l.owner, l.renewed FROM l ORDER BY l.id");
+        let pair = |lease: &Value| {
+            (lease["owner"].as_str().unwrap().to_owned(), lease["renewed"].as_u64().unwrap())
+        };
+        leases.iter().map(pair).collect::<Vec<_>>()
+    };
+    let mut follower = follower("hybrid", &there);
+    let taken = owners_and_times();
+    assert!(!taken.is_empty() && taken.iter().all(|(owner, _)| owner == "follower"), "{taken:?}");
+    wait_until("leases are not renewed", || {
+        let now = owners_and_times();
+        now.iter().zip(&taken).all(|(now, taken)| now.1 >= taken.1 + 10_000)
+    });
+    let id = follower.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert!(follower.0.wait().unwrap().success());
+    let given_back = owners_and_times();
+    assert!(given_back.iter().all(|(owner, _)| owner.is_empty()), "{given_back:?}");
+    server.stop();
 }
 
 #[test]
