@@ -41,6 +41,11 @@ impl Members {
         self.wanted += usize::from(is_wanted);
     }
 
+    /// Whether the ordinals were read.
+    pub fn is_known(&self) -> bool {
+        matches!(self.known, Known::Only(_))
+    }
+
     /// Whether an item may be wanted.
     pub fn may_have(&self, ordinal: u64) -> bool {
         match &self.known {

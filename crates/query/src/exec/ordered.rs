@@ -374,7 +374,11 @@ impl<'a> OrderedWalk<'a> {
         cursor.members.learn(self.reader, partition)?;
         let found = self.reader.items_among(partition, batch.rows, &mut cursor.members)?;
         cursor.buffer.extend(found);
-        cursor.batch = (2 * entries_max).min(ENTRIES_MAX);
+        cursor.batch = match cursor.members.is_known() {
+            // Nothing is loaded in vain any more, so that much can be read at once.
+            true => (8 * entries_max).min(4 * ENTRIES_MAX),
+            false => (2 * entries_max).min(ENTRIES_MAX),
+        };
         Ok(())
     }
 
