@@ -12,10 +12,10 @@ use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Position, Segment, Span};
 
-/// Entries of a list that are read at once.
-const LIST_ROWS: usize = 256;
+/// Entries of a list that are read at once. To seek costs as much as to read some hundred entries.
+const LIST_ROWS: usize = 512;
 /// Entries of a list that are read after a leap.
-const LEAP_ROWS: usize = 8;
+const LEAP_ROWS: usize = 64;
 
 pub(super) struct EntryWalk<'a> {
     reader: Reader<'a>,
