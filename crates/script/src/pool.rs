@@ -46,7 +46,7 @@ const HOST_STACK_BYTES: usize = 4 << 20;
 
 /// How much less processor time scripts get than threads that answer requests.
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 5;
+const NICENESS: i32 = 10;
 
 /// How many threads, and what each piece of work may use.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct PoolOptions {
 
 impl Default for PoolOptions {
     fn default() -> PoolOptions {
-        PoolOptions { threads: 8, limits: Limits::default() }
+        PoolOptions { threads: 4, limits: Limits::default() }
     }
 }
 

@@ -199,20 +199,20 @@ function propertyMap(properties, canFit) {
     const property = properties[i];
     const { name } = property;
     values[apply(toLowerCase, name, [])] = property;
-    hidden(map, `get${name}`, () => property.value);
+    map[`get${name}`] = () => property.value;
     if (property.isWritable) {
-      hidden(map, `set${name}`, (value) => set(name, value));
-      hidden(map, `append${name}`, (value) => append(name, value));
+      map[`set${name}`] = (value) => set(name, value);
+      map[`append${name}`] = (value) => append(name, value);
     }
   }
-  hidden(map, 'getValue', (name) => {
+  map.getValue = (name) => {
     if (name === undefined) return undefined;
     const property = find(name);
     if (property === undefined) throw fail(400, `Property ${TheString(name)} is unknown.`);
     return property.value;
-  });
-  hidden(map, 'setValue', set);
-  hidden(map, 'appendValue', append);
+  };
+  map.setValue = set;
+  map.appendValue = append;
   return map;
 }
 
@@ -467,10 +467,10 @@ export default function install(native) {
     collection.self = segments(config.selfLink);
     collection.alt = segments(config.altLink);
     request = makeRequest();
-    hidden(current, 'request', request.map);
+    current.request = request.map;
     if (config.role === 'pre') return;
     response = makeResponse();
-    hidden(current, 'response', response.map);
+    current.response = response.map;
     context.getResponse = function getResponse() {
       return response.map;
     };
