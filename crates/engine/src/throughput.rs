@@ -189,6 +189,11 @@ impl Allowance {
         }
     }
 
+    /// What is left, in raw units; negative if something is owed.
+    fn left(&self, partition: u16, now: Timestamp) -> i64 {
+        self.bucket(partition).lock().refill(now, self.share_raw.load(Relaxed))
+    }
+
     fn spend(&self, partition: u16, now: Timestamp, charge: RequestCharge) {
         let share = self.share_raw.load(Relaxed);
         let in_second = self.bucket(partition).lock().spend(now, share, charge);
@@ -280,6 +285,18 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// What a physical partition may spend in this moment; `None` if nothing limits it.
+    pub(crate) fn left(
+        &self,
+        ctx: &Ctx,
+        container: &Container,
+        partition: u16,
+    ) -> Option<RequestCharge> {
+        let left = || self.allowance(container).left(partition, ctx.now());
+        let left = self.enforces_throughput.then(left)?;
+        Some(RequestCharge::from_raw(u64::try_from(left).unwrap_or(0)))
     }
 
     /// Takes the price of a request from a physical partition, and notes who spent it.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::*;
 use engine::ops::*;
-use engine::{Container, Engine, Error, Options};
+use engine::{Container, Engine, Error, Options, Owner};
 use model::partition_key::PartitionKey;
 use serde_json::json;
 
@@ -224,4 +224,46 @@ fn each_partition_pays_its_share_of_a_fan_out() {
     let page = db.engine.read_feed(&db.ctx(), &c, &Scope::Container, &page).unwrap();
     let paid = |at: usize| spent()[at].raw() - before[at].raw();
     assert_eq!((0..3).map(paid).sum::<u64>(), page.charge.raw());
+}
+
+/// A script that is told to stop returns how far it came, and the next run goes on.
+#[test]
+fn a_script_is_told_to_stop_before_the_throughput_is_spent() {
+    let db = enforced();
+    let c = db.container_with(json!({}), Some(Throughput::Manual(400)));
+    let body = "function (from) {
+        var collection = getContext().getCollection(), made = from;
+        next();
+        function next() {
+            var item = {id: 'i' + made, pk: 'p'};
+            var isAccepted = collection.createDocument(collection.getSelfLink(), item, function (error) {
+                if (error) throw error;
+                made++;
+                next();
+            });
+            if (!isAccepted) getContext().getResponse().setBody(made);
+        }
+    }";
+    let owner = Owner { database: "d", container: Some("c"), user: None };
+    let procedure = json!({"id": "fill", "body": body});
+    let kind = ResourceKind::StoredProcedure;
+    db.engine.create_resource(&db.ctx(), kind, owner, &procedure, false).unwrap();
+    let key = PartitionKey::parse(r#"["p"]"#).unwrap();
+    let mut made = 0;
+    for _ in 0..3 {
+        let execution = Execution {
+            procedure: "fill".into(),
+            arguments: vec![item::Value::Number(f64::from(made))],
+            is_logging: false,
+        };
+        let guard = now(db.engine.lock(&c, &key));
+        let answer = db.engine.execute(&db.ctx(), guard, execution).wait().unwrap();
+        let spent = answer.charge.as_f64();
+        assert!((380.0..=400.0).contains(&spent), "{spent}");
+        let before = made;
+        made = String::from_utf8(answer.body.unwrap().to_vec()).unwrap().parse().unwrap();
+        assert!(made > before + 50, "{before} {made}");
+        db.advance(1);
+    }
+    assert_eq!(db.feed_ids(&c, &Scope::Container, 100).len(), made as usize);
 }

@@ -10,7 +10,8 @@ use super::functions::Functions;
 use crate::charge::{Bill, Origin};
 use crate::items::{self, Applied};
 use crate::ops::{
-    EtagCondition, FeedPage, ItemStatus, PageRequest, QueryText, Scope, WriteItem, WriteKind,
+    EtagCondition, FeedPage, ItemStatus, PageRequest, QueryText, RequestCharge, Scope, WriteItem,
+    WriteKind,
 };
 use crate::transaction::Transaction;
 use crate::{Error, Result, charge};
@@ -21,6 +22,9 @@ pub(crate) struct ScriptHost {
     pub ctx: Ctx,
     /// What it has cost so far, operation by operation.
     pub spent: Bill,
+    /// Operations that were accepted, and those of them that are done.
+    accepted: u64,
+    done: u64,
     /// Bytes of the bodies staged so far.
     bytes_staged: usize,
     /// What ended the script, if it was not the script itself.
@@ -30,7 +34,8 @@ pub(crate) struct ScriptHost {
 impl ScriptHost {
     pub fn new(transaction: Transaction, ctx: Ctx) -> ScriptHost {
         let spent = Bill::new(ctx.wants_receipt());
-        ScriptHost { transaction, ctx, spent, bytes_staged: 0, fatal: None }
+        let (accepted, done, bytes_staged) = (0, 0, 0);
+        ScriptHost { transaction, ctx, spent, accepted, done, bytes_staged, fatal: None }
     }
 
     /// The script starts now: its queries may take as long as it may.
@@ -232,11 +237,22 @@ impl ScriptHost {
 }
 
 impl script::Host for ScriptHost {
+    /// While what is left of the throughput pays for what waits and for one more, each at the
+    /// average price of what the script has done.
     fn accepts(&mut self) -> bool {
-        true
+        let (container, key) = (self.transaction.container(), self.transaction.logical_key());
+        let left = self.transaction.core.left(&self.ctx, container, key.partition);
+        let spent = self.spent.charge();
+        let average = spent.raw().checked_div(self.done).unwrap_or(RequestCharge::ONE.raw());
+        let waiting = self.accepted - self.done;
+        let needed = spent + RequestCharge::from_raw(average) * (waiting + 1);
+        let is_accepted = left.is_none_or(|left| needed <= left);
+        self.accepted += u64::from(is_accepted);
+        is_accepted
     }
 
     fn run(&mut self, operation: Operation) -> std::result::Result<Reply, HostError> {
+        self.done += 1;
         self.operate(operation).map_err(|error| self.told(error))
     }
 
