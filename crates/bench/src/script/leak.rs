@@ -1,7 +1,8 @@
 //! Memory over many executions: what a procedure takes it gives back.
 //!
-//! Half of the executions do nothing, half create comments. The cache is small, so that it is full
-//! before the first look and what is stored does not pass for a leak.
+//! Half of the executions do nothing, half do a bit of everything and keep nothing: what a store
+//! holds in memory of new items would pass for a leak. The cache is small, so that it is full before
+//! the first look.
 
 use anyhow::Result;
 use serde_json::json;
@@ -12,7 +13,7 @@ use crate::process::create_database;
 use crate::report::{Bar, Report};
 use crate::script::calls::Calls;
 use crate::script::posts::Comments;
-use crate::script::texts::EMPTY;
+use crate::script::texts::{EMPTY, REHEARSE};
 use crate::setup::Setup;
 use crate::slices::median;
 
@@ -37,13 +38,13 @@ pub async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
     create_database(&client).await?;
     let comments = Comments::create(&server, "leak").await?;
     EMPTY.create_procedure(&client, comments.container()).await?;
+    REHEARSE.create_procedure(&client, comments.container()).await?;
     let own = comments.clone();
-    let calls = Calls::of("procedures", &server, CONNECTIONS as usize, move |random| {
-        match random.next() % 2 {
-            0 => own.container().execute(EMPTY.id, &key("nobody"), "[]"),
-            _ => own.by_procedure(),
-        }
-    });
+    let calls =
+        Calls::of("procedures", &server, CONNECTIONS as usize, move |random| match random.next() {
+            number if number % 2 == 0 => own.container().execute(EMPTY.id, &key("nobody"), "[]"),
+            number => own.rehearsal(number / 2),
+        });
     calls.repeat(warmup / CONNECTIONS).await?;
     let warm = resident_mb(server.id());
     let mut looks = Vec::new();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::items::{Data, container, key, prose};
 use crate::process::{Server, fill};
-use crate::script::texts::CREATE_COMMENT;
+use crate::script::texts::{CREATE_COMMENT, REHEARSE};
 
 /// How many posts there are.
 pub const POSTS: u64 = 1000;
@@ -79,6 +79,12 @@ impl Comments {
         let id = Posts.id(number % POSTS);
         let arguments = format!("[\"{id}\",{{{}}}]", comment(number));
         self.container.execute(CREATE_COMMENT.id, &key(&id), arguments)
+    }
+
+    /// The rehearsal of the next comment: nothing is stored.
+    pub fn rehearsal(&self, number: u64) -> Request {
+        let id = Posts.id(number % POSTS);
+        self.container.execute(REHEARSE.id, &key(&id), format!("[\"{id}\"]"))
     }
 
     /// The next comment by a batch. Like the procedure it is answered without items.

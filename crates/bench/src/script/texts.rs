@@ -48,6 +48,29 @@ pub const CREATE_COMMENT: Script = Script {
 }"#,
 };
 
+/// Reads a post, asks for all items of its partition, changes and adds some, takes that back, and
+/// returns what it saw: every kind of operation, and nothing to keep.
+pub const REHEARSE: Script = Script {
+    id: "rehearse",
+    text: r#"function rehearse(postId) {
+  var posts = getContext().getCollection();
+  posts.readDocument(posts.getAltLink() + "/docs/" + postId, function (error, post) {
+    if (error) throw error;
+    posts.queryDocuments(posts.getSelfLink(), "SELECT * FROM c", function (error, items) {
+      if (error) throw error;
+      var draft = Object.assign({}, post, { id: postId + "-draft" });
+      posts.createDocument(posts.getSelfLink(), draft, function (error, made) {
+        if (error) throw error;
+        posts.deleteDocument(made._self, function (error) {
+          if (error) throw error;
+          getContext().getResponse().setBody([post, items.length]);
+        });
+      });
+    });
+  });
+}"#,
+};
+
 /// Adds one to a counter.
 pub const INCREMENT: Script = Script {
     id: "increment",
