@@ -446,6 +446,27 @@ fn a_client_that_goes_away_undoes_its_script() {
     });
 }
 
+/// A script is blamed for its own time, not for clients that lose patience.
+#[test]
+fn clients_that_go_away_do_not_get_a_script_blocked() {
+    let db = Db::memory();
+    let c = db.container(json!({}));
+    procedure(&db, "function (forever) { while (forever); __.response.setBody('done'); }");
+    let key = PartitionKey::parse(r#"["k"]"#).unwrap();
+    for _ in 0..12 {
+        let execution = Execution {
+            procedure: "p".into(),
+            arguments: arguments(json!([true])),
+            is_logging: false,
+        };
+        let running = db.engine.execute(&db.ctx(), now(db.engine.lock(&c, &key)), execution);
+        // A script that only computes shows nothing of having begun.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        drop(running);
+    }
+    assert_eq!(run(&db, &c, r#"["k"]"#, json!([false])).unwrap(), json!("done"));
+}
+
 #[test]
 fn a_new_policy_in_the_middle_of_a_script() {
     on_every_store(|db| {

@@ -54,7 +54,7 @@ impl ScriptHost {
 
     /// Stages one write and shows the version it made.
     pub fn write(&mut self, origin: Origin, write: WriteItem) -> Result<(Applied, Option<Item>)> {
-        self.check_room(&write)?;
+        let bytes = self.check_room(&write)?;
         let (ctx, label) = (&self.ctx, label_of(&self.ctx, &write.kind));
         let (applied, shown) = self.transaction.step(|txn, shape| {
             let applied = items::apply_as(ctx, origin, txn, shape, write)?;
@@ -62,26 +62,27 @@ impl ScriptHost {
             let shown = (!is_gone).then(|| txn.shown(applied.handle));
             Ok((applied, shown))
         })?;
+        self.bytes_staged += bytes;
         self.spent.add_operation(|| label, applied.bill.clone());
         Ok((applied, shown))
     }
 
-    /// What a script stages has to fit into one commit; the index needs room in it, too.
-    fn check_room(&mut self, write: &WriteItem) -> Result<()> {
+    /// What a script stages has to fit into one commit; the index needs room in it, too. Returns
+    /// the bytes of the write.
+    fn check_room(&self, write: &WriteItem) -> Result<usize> {
         let bytes = match &write.kind {
             WriteKind::Create(draft) | WriteKind::Upsert(draft) | WriteKind::Replace(_, draft) => {
                 draft.text_len()
             }
             WriteKind::Patch(..) | WriteKind::Delete(_) => 0,
         };
-        self.bytes_staged += bytes;
         let bytes_max = self.transaction.core.store.limits().commit_bytes_max / 2;
-        match self.bytes_staged > bytes_max {
+        match self.bytes_staged + bytes > bytes_max {
             true => Err(Error::TooLarge(format!(
                 "The writes of this script are over {bytes_max} bytes. Split them into several \
                  executions."
             ))),
-            false => Ok(()),
+            false => Ok(bytes),
         }
     }
 

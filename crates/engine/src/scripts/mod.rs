@@ -146,11 +146,8 @@ impl Engine {
             collection: self.core.collection(&container),
             is_logging: execution.is_logging,
         };
-        let run = self.core.scripts.limits.run;
         let transaction = Transaction::begin(&self.core, ctx, guard);
-        let host = ScriptHost::new(transaction, ctx.fork());
-        self.core.scripts.submit(&self.core, ctx, (host, vec![prepared]), move |session| {
-            start(session, Deadline::after(run))?;
+        self.core.transact_scripted(ctx, transaction, vec![prepared], move |session| {
             let outcome = run_script(session, call)?;
             let log = execution.is_logging.then_some(outcome.log);
             let body = outcome.body;
@@ -185,11 +182,8 @@ impl Engine {
         let blamed = [&pre, &post].into_iter().flatten().map(|trigger| trigger.script.clone());
         let blamed = blamed.collect();
         let triggered = Triggered { pre, post, collection: core.collection(&container) };
-        let run = core.scripts.limits.run;
         let transaction = Transaction::begin(core, ctx, guard);
-        let host = ScriptHost::new(transaction, ctx.fork());
-        core.scripts.submit(core, ctx, (host, blamed), move |session| {
-            start(session, Deadline::after(run))?;
+        core.transact_scripted(ctx, transaction, blamed, move |session| {
             triggered.write(session, write)
         })
     }
@@ -349,6 +343,31 @@ fn change_body(host: &ScriptHost, kind: &mut WriteKind, changed: &Value) -> Resu
 }
 
 impl Core {
+    /// Has a script thread work in a transaction. A refusal, too, waits for what it was derived
+    /// from; that time is over does not depend on data.
+    fn transact_scripted<T: Send + 'static>(
+        self: &Arc<Core>,
+        ctx: &Ctx,
+        transaction: Transaction,
+        blamed: Vec<Arc<Prepared>>,
+        work: impl FnOnce(&mut Session<'_, ScriptHost>) -> Result<Pending<T>> + Send + 'static,
+    ) -> Scripted<T> {
+        let (core, run) = (self.clone(), self.scripts.limits.run);
+        let depends = transaction.depends_on_pending;
+        let host = ScriptHost::new(transaction, ctx.fork());
+        self.scripts.submit(self, ctx, (host, blamed), move |session| {
+            with_host(session, |host| host.start(Deadline::after(run)))?;
+            match work(session) {
+                Ok(pending) => Ok(pending),
+                Err(error @ (Error::Timeout | Error::Unavailable)) => Err(error),
+                Err(error) if depends => {
+                    Ok(Pending::after(core.store.commit(Commit::default()), Err(error)))
+                }
+                Err(error) => Err(error),
+            }
+        })
+    }
+
     fn procedure(&self, container: &Container, name: &str) -> Result<Arc<Prepared>> {
         let number = container.layout.container;
         let resource = self.catalog.script(ResourceKind::StoredProcedure, number, name);
@@ -388,16 +407,16 @@ impl Core {
     }
 }
 
+/// What nobody is told: the watchdog has answered already, or the client has gone. Not a timeout,
+/// which would count against the script.
+const REVOKED: Error = Error::Unavailable;
+
 /// Access to the transaction; an error if the watchdog or the client ended it.
 fn with_host<R>(
     session: &mut Session<'_, ScriptHost>,
     work: impl FnOnce(&mut ScriptHost) -> R,
 ) -> Result<R> {
-    session.with_host(work).map_err(|_| Error::Timeout)
-}
-
-fn start(session: &mut Session<'_, ScriptHost>, deadline: Deadline) -> Result<()> {
-    with_host(session, |host| host.start(deadline))
+    session.with_host(work).map_err(|_| REVOKED)
 }
 
 /// Runs one script of a transaction.
@@ -425,7 +444,7 @@ fn finish<T>(
     session: &mut Session<'_, ScriptHost>,
     answer: impl FnOnce(Bill, u32, u64, &[Option<item::Item>]) -> T,
 ) -> Result<Pending<T>> {
-    let host = session.take_host().map_err(|_| Error::Timeout)?;
+    let host = session.take_host().map_err(|_| REVOKED)?;
     host.pay();
     let ScriptHost { transaction, spent, .. } = host;
     let (core, partition) = (transaction.core.clone(), transaction.partition());
@@ -453,7 +472,8 @@ fn failed(failure: Failure, host: Option<(Bill, Option<Error>)>) -> Error {
             let (charge, receipt) = spent.finish();
             Error::Script(Box::new(ScriptError { number, message, log, charge, receipt }))
         }
-        Failure::Timeout { .. } | Failure::Revoked => Error::Timeout,
+        Failure::Timeout { .. } => Error::Timeout,
+        Failure::Revoked => REVOKED,
         Failure::Fatal => fatal.unwrap_or(Error::Timeout),
     }
 }
