@@ -537,9 +537,9 @@ fn wrong_scripts_are_refused_when_they_are_uploaded() {
 #[test]
 fn sixteen_writers_count_to_sixteen_times_as_much() {
     let directory = tempfile::tempdir().unwrap();
-    let store = store_fjall::FjallStore::open(
+    let store = store_embedded::EmbeddedStore::open(
         directory.path().join("data"),
-        store_fjall::Options::default(),
+        store_embedded::Options::default(),
     );
     let db = Db::on(Arc::new(store.unwrap()), None);
     let c = db.container(json!({}));

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use engine::{Engine, Options};
 use store::{Durability, Store};
-use store_fjall::FjallStore;
+use store_embedded::EmbeddedStore;
 use store_memory::MemoryStore;
 
 use crate::config::{Place, ServeConfig};
 
-/// Files of a data directory that we look at from outside; `store_fjall` owns them.
+/// Files of a data directory that we look at from outside; `store_embedded` owns them.
 const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 
@@ -24,7 +24,7 @@ pub struct Database {
     /// What to call.
     pub engine: Arc<Engine>,
     /// To be closed; memory needs no closing.
-    store: Option<Arc<FjallStore>>,
+    store: Option<Arc<EmbeddedStore>>,
 }
 
 impl Database {
@@ -87,10 +87,10 @@ pub fn open_store(
     path: &Path,
     durability: Durability,
     cache_bytes: u64,
-) -> store::Result<FjallStore> {
+) -> store::Result<EmbeddedStore> {
     let options =
-        store_fjall::Options { durability, cache_bytes, ..store_fjall::Options::default() };
-    FjallStore::open(path, options)
+        store_embedded::Options { durability, cache_bytes, ..store_embedded::Options::default() };
+    EmbeddedStore::open(path, options)
 }
 
 /// Refuses a directory that holds nothing yet, rather than making an empty database of it.

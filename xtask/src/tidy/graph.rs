@@ -19,7 +19,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("sql", &["model"]),
     ("store", &["base"]),
     ("store-memory", &["base", "store"]),
-    ("store-fjall", &["base", "store"]),
+    ("store-embedded", &["base", "store"]),
     ("store-postgres", &["base", "store"]),
     ("storage", &["base", "model", "item", "index", "store"]),
     ("query", &["base", "model", "item", "text", "index", "sql"]),
@@ -45,7 +45,7 @@ const EVERYTHING: &[&str] = &[
     "sql",
     "store",
     "store-memory",
-    "store-fjall",
+    "store-embedded",
     "store-postgres",
     "storage",
     "query",
@@ -90,12 +90,12 @@ mod tests {
     #[test]
     fn arrows() {
         let package = |name: &str, to: &str, kind: Option<&str>| json!({"name": name, "dependencies": [{"name": to, "kind": kind}]});
-        let ours = ["engine", "store", "store-fjall", "testkit"];
+        let ours = ["engine", "store", "store-embedded", "testkit"];
         let findings = |name, to, kind| check_package(&package(name, to, kind), &ours).len();
         assert_eq!(findings("engine", "store", None), 0);
-        assert_eq!(findings("engine", "store-fjall", None), 1);
-        assert_eq!(findings("engine", "store-fjall", Some("build")), 1);
-        assert_eq!(findings("engine", "store-fjall", Some("dev")), 0);
+        assert_eq!(findings("engine", "store-embedded", None), 1);
+        assert_eq!(findings("engine", "store-embedded", Some("build")), 1);
+        assert_eq!(findings("engine", "store-embedded", Some("dev")), 0);
         assert_eq!(findings("engine", "serde", None), 0);
         assert_eq!(findings("server", "testkit", None), 1);
         assert_eq!(findings("novelty", "serde", None), 1);

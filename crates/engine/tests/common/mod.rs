@@ -28,8 +28,8 @@ pub fn on_every_store(test: impl Fn(&Db)) {
     db.engine = Engine::open(db.store.clone(), options).unwrap();
     test(&db);
     let directory = tempfile::tempdir().unwrap();
-    let options = store_fjall::Options::default();
-    let store = store_fjall::FjallStore::open(directory.path().join("data"), options).unwrap();
+    let options = store_embedded::Options::default();
+    let store = store_embedded::EmbeddedStore::open(directory.path().join("data"), options).unwrap();
     test(&Db::on(Arc::new(store), Some(directory)));
 }
 

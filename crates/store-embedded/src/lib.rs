@@ -1,7 +1,6 @@
-//! The embedded store: fjall 3, with our committer in front of it.
+//! The embedded store: a committer in front of an engine of ours.
 //!
-//! fjall's own durable commit syncs inside an unfair mutex, so many writers starve each other.
-//! Here one thread owns all writing:
+//! One thread owns all writing, so that everybody who waits shares one sync:
 //!
 //! ```text
 //!   commit ─▶ bounded queue ─▶ committer: check, merge, coalesce ─▶ one batch, one sync
@@ -20,9 +19,9 @@
 //!      whole gap, so none comes twice.
 //! (F4) `STATE` says `clean` only while no process has the store open and nothing is unwritten.
 //!
-//! LAYOUT     `directory` (files of ours), `engine` (keyspaces and their tuning), `queue`, `group`
-//!            (what a drain does, without writing), `committer` (the thread), `reader`, `journal`
-//!            (damage the engine would not notice), `copy` (checkpoints).
+//! LAYOUT     `directory` (lock, format, state), `queue`, `group` (what a drain does, without
+//!            writing), `committer` (the thread), `engine` (journal, memory and tables), `reader`,
+//!            `copy` (checkpoints).
 //!
 //! ELSEWHERE  What a commit means: `store`.
 
@@ -31,7 +30,6 @@ mod copy;
 mod directory;
 mod engine;
 mod group;
-mod journal;
 mod options;
 mod queue;
 mod reader;
@@ -41,7 +39,6 @@ pub use options::{Faults, Options};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use store::{
@@ -58,7 +55,7 @@ use crate::queue::Job;
 pub const POSITIONS_GAP: u64 = 1 << 20;
 
 const LIMITS: Limits = Limits {
-    // The engine panics on longer keys.
+    // Lengths of keys are two bytes in files.
     key_bytes_max: 65_535,
     value_bytes_max: 16 << 20,
     commit_bytes_max: 64 << 20,
@@ -67,7 +64,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// A store in a directory of its own. Dropping it closes it.
-pub struct FjallStore {
+pub struct EmbeddedStore {
     shared: Arc<Shared>,
     engine: Arc<Engine>,
     directory: Arc<Directory>,
@@ -75,23 +72,27 @@ pub struct FjallStore {
     recovery: Recovery,
 }
 
-impl FjallStore {
+impl EmbeddedStore {
     /// Opens the store in `path`, creating it if the directory is empty or absent.
     ///
     /// Fails with [`Error::Unusable`] and a sentence for the operator if the directory is in use,
     /// of a newer format, damaged, or not ours.
-    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<FjallStore> {
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<EmbeddedStore> {
         let directory = Arc::new(Directory::open(path.as_ref())?);
         let stop = directory.last_stop();
-        journal::prepare(&directory.engine_path(), stop)?;
-        let engine = Arc::new(Engine::open(&directory.engine_path(), &options)?);
+        if stop == Stop::New {
+            // Before the engine's files, so that its creation can be told from a lost file.
+            directory.mark_running(options.durability)?;
+        }
+        let engine = Arc::new(Engine::open(&directory.engine_path(), stop, &options)?);
         let (positions, recovery) = recover(&engine, stop)?;
         directory.mark_running(options.durability)?;
         let shared = Arc::new(Shared::new(&engine, positions, &options));
+        engine.on_change(publish_again(&shared));
         let committer =
             Committer::spawn(engine.clone(), shared.clone(), directory.clone(), options)?;
         let committer = Mutex::new(Some(committer));
-        Ok(FjallStore { shared, engine, directory, committer, recovery })
+        Ok(EmbeddedStore { shared, engine, directory, committer, recovery })
     }
 
     /// Commits what is queued, writes memory to tables and leaves the directory clean.
@@ -109,7 +110,7 @@ impl FjallStore {
         if has_panicked {
             return Err(Error::Closed);
         }
-        self.engine.flush_tables(Duration::from_secs(60))?;
+        self.engine.flush_tables()?;
         self.engine.sync()?;
         self.directory.mark_clean() // F4
     }
@@ -132,6 +133,17 @@ impl FjallStore {
     }
 }
 
+/// Has the committer publish a new view: one that is held by nobody lets go of replaced tables.
+fn publish_again(shared: &Arc<Shared>) -> impl Fn() + Send + Sync + 'static {
+    let shared = Arc::downgrade(shared);
+    move || {
+        if let Some(shared) = shared.upgrade() {
+            // A queue that is full or closed has no need of it.
+            let _ = shared.enqueue(Job::Publish(ticket().0), 0);
+        }
+    }
+}
+
 /// Loads the positions and, if commits may be missing, moves them ahead durably (F3).
 fn recover(engine: &Engine, stop: Stop) -> Result<(Positions, Recovery)> {
     let mut positions = engine.positions()?;
@@ -148,7 +160,7 @@ fn recover(engine: &Engine, stop: Stop) -> Result<(Positions, Recovery)> {
     Ok((positions, Recovery { was_clean, may_have_lost, positions_skipped }))
 }
 
-impl Store for FjallStore {
+impl Store for EmbeddedStore {
     fn view(&self) -> View {
         self.shared.view()
     }
@@ -183,14 +195,9 @@ impl Store for FjallStore {
     }
 
     fn compact(&self) -> Result<()> {
-        self.engine.flush_tables(Duration::from_secs(60))?;
-        // Snapshots pin what they show; take a new one, so that deleted keys can go ...
-        self.wait_for(Job::Publish)?;
         self.engine.compact()?;
-        // ... and one more, so that the tables the compaction replaced can. The engine looks for
-        // such tables when it writes new ones.
-        self.wait_for(Job::Publish)?;
-        self.engine.flush_tables(Duration::from_secs(60))
+        // Views hold the tables they show; with a new one published the old can go.
+        self.wait_for(Job::Publish)
     }
 
     fn limits(&self) -> Limits {
@@ -206,7 +213,7 @@ impl Store for FjallStore {
     }
 }
 
-impl Drop for FjallStore {
+impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         // An error leaves the directory unclean, which the next open reports.
         let _ = self.close();

@@ -5,7 +5,7 @@
 //! entry and two counters.
 //!
 //! ```text
-//!   cargo run --release -p store-fjall --example commit_bench -- [seconds] [writers] [directory]
+//!   cargo run --release -p store-embedded --example commit_bench -- [seconds] [writers] [directory]
 //! ```
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use store::{Commit, Durability, LogId, Mark, Merge, Space, Store, Write};
-use store_fjall::{FjallStore, Options};
+use store_embedded::{EmbeddedStore, Options};
 
 fn main() -> store::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,7 +31,7 @@ fn main() -> store::Result<()> {
 
 fn durable(path: &Path, seconds: u64, writers: u64) -> store::Result<()> {
     let _ = std::fs::remove_dir_all(path);
-    let store = FjallStore::open(path, Options::default())?;
+    let store = EmbeddedStore::open(path, Options::default())?;
     let next = AtomicU64::new(1);
     let (started, cpu) = (Instant::now(), cpu_time());
     std::thread::scope(|scope| {
@@ -57,13 +57,13 @@ fn durable(path: &Path, seconds: u64, writers: u64) -> store::Result<()> {
     store.close()?;
     drop(store);
     let started = Instant::now();
-    let store = FjallStore::open(path, Options::default())?;
+    let store = EmbeddedStore::open(path, Options::default())?;
     println!("open after an orderly close: {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
     reads(&store, figures.commits);
     Ok(())
 }
 
-fn reads(store: &FjallStore, commits: u64) {
+fn reads(store: &EmbeddedStore, commits: u64) {
     let (count, started) = (200_000, Instant::now());
     let mut found = 0;
     for n in 0..count {
@@ -77,7 +77,7 @@ fn reads(store: &FjallStore, commits: u64) {
 
 fn relaxed(path: &Path, seconds: u64) -> store::Result<()> {
     let _ = std::fs::remove_dir_all(path);
-    let store = FjallStore::open(path, Options::default())?;
+    let store = EmbeddedStore::open(path, Options::default())?;
     let (started, cpu) = (Instant::now(), cpu_time());
     let mut number = 0;
     while started.elapsed() < Duration::from_secs(seconds) {

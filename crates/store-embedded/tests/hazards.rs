@@ -13,7 +13,7 @@ use common::{
     open, options, refusal,
 };
 use store::{Commit, Durability, Error, LogId, Mark, Outcome, Space, Store, Token, Write};
-use store_fjall::{FjallStore, Options, POSITIONS_GAP};
+use store_embedded::{EmbeddedStore, Options, POSITIONS_GAP};
 use tempfile::TempDir;
 
 fn temporary() -> TempDir {
@@ -39,14 +39,14 @@ fn another_format_is_refused() {
     let directory = temporary();
     drop(open(directory.path()));
     let format = directory.path().join("FORMAT");
-    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 2\n");
-    std::fs::write(&format, "cosmolabe 3\n").unwrap();
-    assert!(refusal(directory.path()).contains("newer version (format 3"));
-    std::fs::write(&format, "cosmolabe 1\n").unwrap();
-    assert!(refusal(directory.path()).contains("earlier version (format 1"));
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 3\n");
+    std::fs::write(&format, "cosmolabe 4\n").unwrap();
+    assert!(refusal(directory.path()).contains("newer version (format 4"));
+    std::fs::write(&format, "cosmolabe 2\n").unwrap();
+    assert!(refusal(directory.path()).contains("earlier version (format 2"));
     std::fs::write(&format, "something else").unwrap();
     assert!(refusal(directory.path()).contains("not understood"));
-    std::fs::write(&format, "cosmolabe 2\n").unwrap();
+    std::fs::write(&format, "cosmolabe 3\n").unwrap();
     open(directory.path());
 }
 
@@ -65,9 +65,9 @@ fn a_foreign_directory_is_refused() {
 fn an_interrupted_creation_is_done_again() {
     let directory = temporary();
     let engine = directory.path().join("engine");
-    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 2\n").unwrap();
-    std::fs::create_dir_all(engine.join("keyspaces")).unwrap();
-    std::fs::write(engine.join("0.jnl"), [0; 100]).unwrap();
+    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 3\n").unwrap();
+    std::fs::create_dir_all(&engine).unwrap();
+    std::fs::write(engine.join("MANIFEST.new"), "cosmolabe ta").unwrap();
     let store = open(directory.path());
     commit_numbers(&store, 1..=2);
     drop(store);
@@ -86,7 +86,7 @@ fn the_longest_key_survives_tables_and_replay() {
     let key = Bytes::from(vec![b'k'; store.limits().key_bytes_max]);
     let all = Space::ALL.map(|space| Write::Put(space, key.clone(), Bytes::from_static(b"v")));
     store.commit(Commit { writes: all.to_vec(), ..Commit::default() }).wait().unwrap();
-    let check = |store: &FjallStore| {
+    let check = |store: &EmbeddedStore| {
         for space in Space::ALL {
             assert_eq!(store.view().reader().get(space, &key).unwrap().unwrap(), "v");
         }
@@ -104,7 +104,7 @@ fn a_full_queue_is_busy() {
     let directory = temporary();
     let options = Options { queue_commits_max: 4, queue_bytes_max: 10_000, ..options() };
     let faults = options.faults.clone();
-    let store = FjallStore::open(directory.path(), options).unwrap();
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
     faults.hold_writes(true);
     let mut tickets = vec![store.commit(put("taken", Bytes::new()))];
     faults.wait_until_held();
@@ -132,7 +132,7 @@ fn a_failing_disk_stops_writes_but_not_reads() {
     let directory = temporary();
     let options = options();
     let faults = options.faults.clone();
-    let store = FjallStore::open(directory.path(), options).unwrap();
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
     commit_numbers(&store, 1..=10);
     faults.fail_writes();
     let tickets: Vec<_> = (11..=14).map(|n| store.commit(numbered(0, n))).collect();
@@ -225,7 +225,7 @@ fn a_closed_store_refuses_commits() {
 /// A journal of ten groups and the store's files at that moment.
 fn image_of_ten(directory: &Path, durability: Durability) -> std::path::PathBuf {
     let (path, image) = (directory.join("store"), directory.join("image"));
-    let store = FjallStore::open(&path, Options { durability, ..options() });
+    let store = EmbeddedStore::open(&path, Options { durability, ..options() });
     let store = store.expect("the store opens");
     commit_numbers(&store, 1..=10);
     crash_image(&path, &image);
@@ -247,7 +247,7 @@ fn a_flipped_byte_in_the_journal_is_never_silent() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x04;
         std::fs::write(journal(&copy), bytes).unwrap();
-        match FjallStore::open(&copy, options()) {
+        match EmbeddedStore::open(&copy, options()) {
             Err(Error::Unusable(sentence)) => {
                 assert!(
                     sentence.contains("damaged") && sentence.contains("checkpoint"),
@@ -301,15 +301,31 @@ fn a_cut_table_is_reported() {
     }
     drop(store);
     let mut tables = Vec::new();
-    collect_files(&path.join("engine/keyspaces"), &mut tables);
+    collect_files(&path.join("engine"), &mut tables);
+    tables.retain(|path| path.extension().is_some_and(|end| end == "tbl"));
     let table = tables.into_iter().max_by_key(|path| path.metadata().unwrap().len()).unwrap();
     let length = table.metadata().unwrap().len();
     std::fs::File::options().write(true).open(&table).unwrap().set_len(length / 2).unwrap();
-    match FjallStore::open(&path, options()) {
+    match EmbeddedStore::open(&path, options()) {
         Err(Error::Unusable(sentence)) => assert!(sentence.contains("checkpoint"), "{sentence}"),
         Err(error) => panic!("refused for another reason: {error}"),
         Ok(_) => panic!("half a table was accepted"),
     }
+}
+
+#[test]
+fn a_lost_list_of_tables_is_reported() {
+    let directory = temporary();
+    let path = directory.path().join("store");
+    commit_numbers(&open(&path), 1..=3);
+    let manifest = path.join("engine/MANIFEST");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    std::fs::write(&manifest, text.replace("next", "text")).unwrap();
+    assert!(refusal(&path).contains("list of tables has wrong bytes"));
+    std::fs::remove_file(&manifest).unwrap();
+    assert!(refusal(&path).contains("list of tables is missing"));
+    std::fs::write(&manifest, text).unwrap();
+    assert!(numbers(&open(&path).view(), 0).into_iter().eq(1..=3));
 }
 
 fn collect_files(directory: &Path, into: &mut Vec<std::path::PathBuf>) {
@@ -344,14 +360,14 @@ fn positions_of_a_relaxed_store_skip_ahead_after_a_crash() {
     let image = image_of_ten(directory.path(), Durability::Relaxed);
     let again = directory.path().join("again");
     let relaxed = Options { durability: Durability::Relaxed, ..options() };
-    let store = FjallStore::open(&image, relaxed.clone()).unwrap();
+    let store = EmbeddedStore::open(&image, relaxed.clone()).unwrap();
     assert!(!store.recovered().was_clean && store.recovered().may_have_lost);
     assert_eq!(store.view().position(LogId(0)), 10 + POSITIONS_GAP);
     assert_eq!(store.view().position(LogId(1)), 0);
     // The skip itself is durable, and comes again with the next crash.
     crash_image(&image, &again);
     drop(store);
-    let store = FjallStore::open(&again, relaxed).unwrap();
+    let store = EmbeddedStore::open(&again, relaxed).unwrap();
     assert_eq!(store.view().position(LogId(0)), 10 + 2 * POSITIONS_GAP);
     drop(store);
     let store = open(&again);
@@ -377,7 +393,7 @@ fn one_relaxed_commit_makes_a_sync_store_skip_too() {
 fn relaxed_commits_are_synced_within_a_second_and_before_the_gap() {
     let directory = temporary();
     let relaxed = Options { durability: Durability::Relaxed, ..options() };
-    let store = FjallStore::open(directory.path(), relaxed).unwrap();
+    let store = EmbeddedStore::open(directory.path(), relaxed).unwrap();
     let mark = |position| {
         let marks = vec![Mark { log: LogId(3), position }];
         store.commit(Commit { marks, ..Commit::default() }).wait().unwrap();
@@ -407,7 +423,7 @@ fn the_journal_stays_bounded_though_a_keyspace_idles() {
     let directory = temporary();
     let relaxed =
         Options { durability: Durability::Relaxed, journal_bytes_max: 64 << 20, ..options() };
-    let store = FjallStore::open(directory.path(), relaxed.clone()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), relaxed.clone()).unwrap();
     // One write to every space, then only items: the others would pin the first journal.
     store.commit(numbered(0, 1)).wait().unwrap();
     let mut largest = 0;
@@ -418,7 +434,7 @@ fn the_journal_stays_bounded_though_a_keyspace_idles() {
     assert!(largest < 160 << 20, "journals grew to {} MB", largest >> 20);
     store.close().unwrap();
     drop(store);
-    let store = FjallStore::open(directory.path(), relaxed).unwrap();
+    let store = EmbeddedStore::open(directory.path(), relaxed).unwrap();
     assert!(store.journal_bytes() < 1 << 20, "an orderly close leaves nothing to replay");
     assert_eq!(numbers(&store.view(), 0), [1]);
     assert_eq!(
@@ -443,7 +459,8 @@ fn compacting_gives_space_back() {
     let after = store.statistics().bytes;
     assert!(after + (15 << 20) < before, "{before} bytes before, {after} after");
     let mut tables = Vec::new();
-    collect_files(&directory.path().join("engine/keyspaces"), &mut tables);
+    collect_files(&directory.path().join("engine"), &mut tables);
+    tables.retain(|path| path.extension().is_some_and(|end| end == "tbl"));
     let left: u64 = tables.iter().map(|path| path.metadata().expect("readable").len()).sum();
     assert!(left < 1 << 20, "{left} bytes of tables are still there");
 }

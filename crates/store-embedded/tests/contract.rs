@@ -4,11 +4,11 @@ use std::path::Path;
 
 use store::suite::Harness;
 use store::{Durability, Store};
-use store_fjall::{FjallStore, Options};
+use store_embedded::{EmbeddedStore, Options};
 
 fn open(path: &Path, durability: Durability) -> Box<dyn Store> {
     let options = Options { durability, cache_bytes: 8 << 20, ..Options::default() };
-    Box::new(FjallStore::open(path, options).expect("the store opens"))
+    Box::new(EmbeddedStore::open(path, options).expect("the store opens"))
 }
 
 mod sync {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use base::Random;
 use common::{check_sums, journal, journal_bytes, numbered, numbers, options};
 use store::{Durability, LogId, Store};
-use store_fjall::{FjallStore, Options, POSITIONS_GAP};
+use store_embedded::{EmbeddedStore, Options, POSITIONS_GAP};
 
 const LOGS: u32 = 8;
 const DIRECTORY: &str = "STORE_CRASH_DIRECTORY";
@@ -42,9 +42,9 @@ fn child() {
     });
 }
 
-fn open(path: &Path, is_relaxed: bool) -> FjallStore {
+fn open(path: &Path, is_relaxed: bool) -> EmbeddedStore {
     let durability = if is_relaxed { Durability::Relaxed } else { Durability::Sync };
-    FjallStore::open(path, Options { durability, ..options() }).expect("the store opens")
+    EmbeddedStore::open(path, Options { durability, ..options() }).expect("the store opens")
 }
 
 /// Runs a child for a moment, kills it, and returns the newest answered number of each log.

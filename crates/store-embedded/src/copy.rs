@@ -5,7 +5,7 @@ use std::path::Path;
 use store::{Error, Range, Reader, Result, Row, ScanOptions, Space, View};
 
 use crate::Options;
-use crate::directory::{engine_path, seal};
+use crate::directory::{Stop, engine_path, seal};
 use crate::engine::Engine;
 
 /// Rows and bytes read at a time.
@@ -23,13 +23,13 @@ pub(crate) fn checkpoint(view: &View, directory: &Path) -> Result<()> {
     std::fs::create_dir(directory)
         .map_err(|e| Error::Fault(format!("cannot create {}: {e}", directory.display())))?;
     let options = Options { cache_bytes: 8 << 20, ..Options::default() };
-    let engine = Engine::open(&engine_path(directory), &options)?;
+    let engine = Engine::open(&engine_path(directory), Stop::New, &options)?;
     for space in Space::ALL {
         engine.ingest(space, Rows::new(view.reader(), space))?;
     }
     let positions: Vec<_> = view.positions().iter().collect();
     engine.write_positions(&positions)?;
-    engine.flush_tables(std::time::Duration::from_secs(60))?;
+    engine.flush_tables()?;
     drop(engine);
     seal(directory)
 }

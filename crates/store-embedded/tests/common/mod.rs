@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use store::{Commit, LogId, Mark, Merge, Range, ScanOptions, Space, Store, View, Write};
-use store_fjall::{FjallStore, Options};
+use store_embedded::{EmbeddedStore, Options};
 
 /// Settings for tests: a small cache.
 pub fn options() -> Options {
@@ -14,13 +14,13 @@ pub fn options() -> Options {
 }
 
 /// Opens a store that must open.
-pub fn open(path: &Path) -> FjallStore {
-    FjallStore::open(path, options()).expect("the store opens")
+pub fn open(path: &Path) -> EmbeddedStore {
+    EmbeddedStore::open(path, options()).expect("the store opens")
 }
 
 /// The sentence with which a directory is refused.
 pub fn refusal(path: &Path) -> String {
-    match FjallStore::open(path, options()) {
+    match EmbeddedStore::open(path, options()) {
         Err(store::Error::Unusable(sentence)) => sentence,
         Err(error) => panic!("refused for another reason: {error}"),
         Ok(_) => panic!("{} was opened", path.display()),
@@ -126,7 +126,7 @@ pub fn journal_bytes(store: &Path) -> Vec<u8> {
 }
 
 /// Commits numbers of log 0 one by one.
-pub fn commit_numbers(store: &FjallStore, numbers: impl IntoIterator<Item = u64>) {
+pub fn commit_numbers(store: &EmbeddedStore, numbers: impl IntoIterator<Item = u64>) {
     for number in numbers {
         store.commit(numbered(0, number)).wait().expect("the disk works");
     }

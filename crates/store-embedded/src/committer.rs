@@ -115,7 +115,6 @@ struct Pending {
     tokens: Vec<Token>,
     commits: u64,
     needs_sync: bool,
-    is_refresh: bool,
 }
 
 impl Committer {
@@ -182,11 +181,10 @@ impl Committer {
     /// One group, from decision to answers (W1).
     fn commit(&mut self, jobs: Vec<Job>) {
         let mut pending = self.decide(jobs);
-        let mut marks = self.group.take_marks();
-        if pending.is_refresh && marks.is_empty() {
-            marks.push((LogId(0), self.shared.view.load().position(LogId(0))));
-        }
-        match self.write(&marks, pending.needs_sync) {
+        let marks = self.group.take_marks();
+        let is_empty = pending.commits == 0 && !pending.needs_sync;
+        let written = if is_empty { Ok(()) } else { self.write(&marks, pending.needs_sync) };
+        match written {
             Ok(()) => {
                 self.publish(&marks, &mut pending);
                 pending.answers.into_iter().for_each(|(sender, result)| sender.send(result));
@@ -210,10 +208,8 @@ impl Committer {
                     pending.needs_sync = true;
                     pending.answers.push((sender, Ok(())));
                 }
-                Job::Publish(sender) => {
-                    pending.is_refresh = true;
-                    pending.answers.push((sender, Ok(())));
-                }
+                // Every group is published; that is all that is asked for.
+                Job::Publish(sender) => pending.answers.push((sender, Ok(()))),
             }
         }
         pending

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   LOCK      locked by the process that has the store open
-//!   FORMAT    "cosmolabe 2\n": version of everything below
+//!   FORMAT    "cosmolabe 3\n": version of everything below
 //!   STATE     how the last process left: "clean", "sync" or "relaxed"
-//!   engine/   fjall
+//!   engine/   journals, tables and the list of them: see `engine`
 //! ```
 //!
 //! `STATE` holds the durability of the running process until it closes in an orderly way, so an
@@ -22,13 +22,13 @@ const LOCK: &str = "LOCK";
 const FORMAT: &str = "FORMAT";
 const STATE: &str = "STATE";
 const ENGINE: &str = "engine";
-/// The last file of the engine's creation.
-const ENGINE_IS_COMPLETE: &str = "version";
+/// The first file of the engine that counts.
+const ENGINE_EXISTS: &str = crate::engine::manifest::NAME;
 /// Ending of a file that is not yet complete.
 const NEW: &str = "new";
 
-/// The only format this version reads and writes. Since 2 items are counted per path.
-const FORMAT_VERSION: u32 = 2;
+/// The only format this version reads and writes. Since 3 the engine is our own.
+const FORMAT_VERSION: u32 = 3;
 
 /// How the last process that had the store open left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,11 +177,11 @@ fn refuse_foreign_files(path: &Path) -> Result<()> {
 }
 
 /// How the store was left. One whose creation was interrupted is created again: it has no `STATE`,
-/// which is written before the first commit, and the engine has not finished its own creation.
+/// which is written before the first commit, and the engine has no list of tables yet.
 fn recover_state(path: &Path) -> Result<Stop> {
     let state = read_state(path)?;
     let engine = path.join(ENGINE);
-    if state.is_none() && !engine.join(ENGINE_IS_COMPLETE).exists() {
+    if state.is_none() && !engine.join(ENGINE_EXISTS).exists() {
         match std::fs::remove_dir_all(&engine) {
             Err(e) if e.kind() != ErrorKind::NotFound => {
                 return Err(unusable(path, "cannot be created again", &e));
@@ -205,7 +205,7 @@ fn read_state(path: &Path) -> Result<Option<Stop>> {
 }
 
 /// Replaces a small file so that a crash leaves the old or the new content.
-fn write_durably(directory: &Path, name: &str, text: &str) -> Result<()> {
+pub(crate) fn write_durably(directory: &Path, name: &str, text: &str) -> Result<()> {
     let path = directory.join(name);
     let new = path.with_extension(NEW);
     let write = || {

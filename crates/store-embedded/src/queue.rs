@@ -17,8 +17,7 @@ pub(crate) enum Job {
     Commit(Commit, TicketSender),
     /// Sync everything that came before.
     Sync(TicketSender),
-    /// Publish a view with a new snapshot, though nothing changed. A position is written again, so
-    /// that the snapshot is behind all that the engine did until then.
+    /// Publish a view with a new snapshot, though nothing changed: the engine has better tables.
     Publish(TicketSender),
 }
 

@@ -1,0 +1,470 @@
+//! Some entries of a table in order of keys: what is read, checked and cached at once.
+//!
+//! ```text
+//!   entry*  restart u32*  restarts u32                                       little-endian
+//!   entry = shared, rest, value: varints; key without its shared start; value
+//! ```
+//!
+//! A key leaves out what it shares with the key before it, except at every [`RESTART_EVERY`]th
+//! entry, where a search can begin. `value` is its length plus one; 0 is a deleted key.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::Entry;
+
+const RESTART_EVERY: usize = 16;
+
+/// Makes a block.
+#[derive(Default)]
+pub(crate) struct BlockBuilder {
+    bytes: Vec<u8>,
+    restarts: Vec<u32>,
+    last_key: Vec<u8>,
+    len: usize,
+}
+
+impl BlockBuilder {
+    /// Adds an entry behind all others.
+    pub(crate) fn push(&mut self, key: &[u8], entry: Entry<'_>) {
+        let shared = match self.len.is_multiple_of(RESTART_EVERY) {
+            true => {
+                self.restarts.push(self.bytes.len() as u32);
+                0
+            }
+            false => common(&self.last_key, key),
+        };
+        let value = match entry {
+            Entry::Deleted => None,
+            Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes()),
+        };
+        put_varint(&mut self.bytes, shared);
+        put_varint(&mut self.bytes, key.len() - shared);
+        put_varint(&mut self.bytes, value.map_or(0, |value| value.len() + 1));
+        self.bytes.extend_from_slice(&key[shared..]);
+        self.bytes.extend_from_slice(value.unwrap_or_default());
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(&key[shared..]);
+        self.len += 1;
+    }
+
+    /// The key added last.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes so far.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + 4 * self.restarts.len() + 4
+    }
+
+    /// The block; the builder begins the next one.
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        for restart in &self.restarts {
+            self.bytes.extend_from_slice(&restart.to_le_bytes());
+        }
+        self.bytes.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        self.restarts.clear();
+        self.len = 0;
+        &self.bytes
+    }
+
+    /// Forgets the finished block, but not its last key.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}
+
+/// A block that was read. Its bytes were checked by whoever read it.
+pub(crate) struct Block {
+    bytes: Box<[u8]>,
+    /// Where the entries end.
+    end: usize,
+    restarts: usize,
+}
+
+impl Block {
+    /// Makes sense of bytes; nothing if they are not a block.
+    pub(crate) fn new(bytes: Vec<u8>) -> Option<Block> {
+        let bytes = bytes.into_boxed_slice();
+        let tail = bytes.len().checked_sub(4)?;
+        let restarts = u32::from_le_bytes(bytes[tail..].try_into().ok()?) as usize;
+        let end = tail.checked_sub(restarts.checked_mul(4)?)?;
+        (restarts > 0).then_some(Block { bytes, end, restarts })
+    }
+
+    /// Memory it takes.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What it says of a key, if anything.
+    ///
+    /// Keys are compared without being put together: while the keys passed are before `key`, how
+    /// much the last of them has in common with it decides.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Entry<'_>> {
+        let mut at = self.restart(self.interval_of(key));
+        let mut matched = 0;
+        while at < self.end {
+            let raw = self.raw(at);
+            at = raw.next;
+            match raw.shared.cmp(&matched) {
+                Ordering::Greater => {}
+                Ordering::Less => return None,
+                Ordering::Equal => {
+                    let rest = &self.bytes[raw.key.clone()];
+                    let wanted = &key[matched..];
+                    let same = common(rest, wanted);
+                    match rest[same..].cmp(&wanted[same..]) {
+                        Ordering::Less => matched += same,
+                        Ordering::Equal => return Some(self.entry(&raw)),
+                        Ordering::Greater => return None,
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn restart(&self, interval: usize) -> usize {
+        let at = self.end + 4 * interval;
+        u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap_or_default()) as usize
+    }
+
+    /// The interval in which `key` is, or in which the last key before it is.
+    fn interval_of(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.restarts);
+        while low < high {
+            let middle = (low + high) / 2;
+            let raw = self.raw(self.restart(middle));
+            match &self.bytes[raw.key] <= key {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low.saturating_sub(1)
+    }
+
+    fn raw(&self, at: usize) -> Raw {
+        let mut at = at;
+        let shared = self.varint(&mut at);
+        let rest = self.varint(&mut at);
+        let value = self.varint(&mut at);
+        let key = at..at + rest;
+        let value_end = key.end + value.saturating_sub(1);
+        Raw { shared, value: key.end..value_end, is_deleted: value == 0, key, next: value_end }
+    }
+
+    fn varint(&self, at: &mut usize) -> usize {
+        let first = self.bytes[*at];
+        *at += 1;
+        if first < 0x80 {
+            return usize::from(first);
+        }
+        let (mut value, mut shift) = (usize::from(first & 0x7f), 7);
+        loop {
+            let byte = self.bytes[*at];
+            *at += 1;
+            value |= usize::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return value;
+            }
+            shift += 7;
+        }
+    }
+
+    fn entry(&self, raw: &Raw) -> Entry<'_> {
+        match raw.is_deleted {
+            true => Entry::Deleted,
+            false => Entry::Value(&self.bytes[raw.value.clone()]),
+        }
+    }
+}
+
+/// Where the parts of an entry are.
+struct Raw {
+    shared: usize,
+    key: std::ops::Range<usize>,
+    value: std::ops::Range<usize>,
+    is_deleted: bool,
+    next: usize,
+}
+
+/// A place in a block. It holds the keys of one interval, put together.
+pub(crate) struct BlockCursor {
+    block: Arc<Block>,
+    interval: usize,
+    keys: Vec<u8>,
+    decoded: Vec<Decoded>,
+    at: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Decoded {
+    key_start: u32,
+    key_end: u32,
+    value_start: u32,
+    /// `u32::MAX`: deleted.
+    value_bytes: u32,
+}
+
+impl BlockCursor {
+    /// At the first key that is not before `key`; nothing if all are.
+    pub(crate) fn from(self, key: &[u8]) -> Option<BlockCursor> {
+        let interval = self.block.interval_of(key);
+        let mut cursor = self.in_interval(interval);
+        cursor.at = cursor.lower_bound(key);
+        match cursor.at < cursor.decoded.len() {
+            true => Some(cursor),
+            false => cursor.next_interval(),
+        }
+    }
+
+    /// At the last key before `key`; nothing if there is none.
+    pub(crate) fn before(self, key: &[u8]) -> Option<BlockCursor> {
+        let interval = self.block.interval_of(key);
+        let mut cursor = self.in_interval(interval);
+        match cursor.lower_bound(key).checked_sub(1) {
+            Some(at) => {
+                cursor.at = at;
+                Some(cursor)
+            }
+            None => cursor.previous_interval(),
+        }
+    }
+
+    /// For a block, with no place yet.
+    pub(crate) fn new(block: Arc<Block>) -> BlockCursor {
+        let (keys, decoded) = (Vec::with_capacity(1024), Vec::with_capacity(RESTART_EVERY));
+        BlockCursor { block, interval: 0, keys, decoded, at: 0 }
+    }
+
+    /// For another block, with the memory of this one.
+    pub(crate) fn moved(self, block: Arc<Block>) -> BlockCursor {
+        BlockCursor { block, ..self }
+    }
+
+    /// At the first key.
+    pub(crate) fn first(self) -> BlockCursor {
+        self.in_interval(0)
+    }
+
+    /// At the last key.
+    pub(crate) fn last(self) -> BlockCursor {
+        let last = self.block.restarts - 1;
+        let mut cursor = self.in_interval(last);
+        cursor.at = cursor.decoded.len() - 1;
+        cursor
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        self.key_at(self.at)
+    }
+
+    pub(crate) fn entry(&self) -> Entry<'_> {
+        let decoded = &self.decoded[self.at];
+        let start = decoded.value_start as usize;
+        match decoded.value_bytes {
+            u32::MAX => Entry::Deleted,
+            bytes => Entry::Value(&self.block.bytes[start..start + bytes as usize]),
+        }
+    }
+
+    /// To the next key; false and unmoved at the last one.
+    pub(crate) fn next(&mut self) -> bool {
+        if self.at + 1 < self.decoded.len() {
+            self.at += 1;
+            return true;
+        }
+        if self.interval + 1 < self.block.restarts {
+            self.decode(self.interval + 1);
+            return true;
+        }
+        false
+    }
+
+    /// To the key before; false and unmoved at the first one.
+    pub(crate) fn previous(&mut self) -> bool {
+        if self.at > 0 {
+            self.at -= 1;
+            return true;
+        }
+        if self.interval > 0 {
+            self.decode(self.interval - 1);
+            self.at = self.decoded.len() - 1;
+            return true;
+        }
+        false
+    }
+
+    fn key_at(&self, at: usize) -> &[u8] {
+        let decoded = &self.decoded[at];
+        &self.keys[decoded.key_start as usize..decoded.key_end as usize]
+    }
+
+    fn lower_bound(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.decoded.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.key_at(middle) < key {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
+    fn in_interval(mut self, interval: usize) -> BlockCursor {
+        self.decode(interval);
+        self
+    }
+
+    fn next_interval(self) -> Option<BlockCursor> {
+        let next = self.interval + 1;
+        (next < self.block.restarts).then(|| self.in_interval(next))
+    }
+
+    fn previous_interval(self) -> Option<BlockCursor> {
+        let previous = self.interval.checked_sub(1)?;
+        let mut cursor = self.in_interval(previous);
+        cursor.at = cursor.decoded.len() - 1;
+        Some(cursor)
+    }
+
+    fn decode(&mut self, interval: usize) {
+        let block = &*self.block;
+        self.interval = interval;
+        self.at = 0;
+        self.keys.clear();
+        self.decoded.clear();
+        let end = match interval + 1 < block.restarts {
+            true => block.restart(interval + 1),
+            false => block.end,
+        };
+        let (mut at, mut last) = (block.restart(interval), 0);
+        while at < end {
+            let raw = block.raw(at);
+            let key_start = self.keys.len();
+            self.keys.extend_from_within(last..last + raw.shared);
+            self.keys.extend_from_slice(&block.bytes[raw.key]);
+            let value_bytes = match raw.is_deleted {
+                true => u32::MAX,
+                false => raw.value.len() as u32,
+            };
+            self.decoded.push(Decoded {
+                key_start: key_start as u32,
+                key_end: self.keys.len() as u32,
+                value_start: raw.value.start as u32,
+                value_bytes,
+            });
+            (at, last) = (raw.next, key_start);
+        }
+    }
+}
+
+/// How many first bytes two strings have in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let mut same = 0;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let [a, b] = [a, b].map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        if a != b {
+            return same + ((a ^ b).trailing_zeros() / 8) as usize;
+        }
+        same += 8;
+    }
+    let rest = a[same..].iter().zip(&b[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn put_varint(bytes: &mut Vec<u8>, value: usize) {
+    let mut value = value;
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use base::Random;
+
+    use super::*;
+
+    type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+    fn model(seed: u64, len: usize) -> Model {
+        let random = Random::from_seed(seed);
+        (0..len)
+            .map(|_| {
+                let mut key = b"a common start, longer than a word/".to_vec();
+                key.extend((random.next() % 5000).to_be_bytes());
+                key.extend(vec![b'z'; (random.next() % 3) as usize]);
+                let value = random.next() % 200;
+                let value = (value > 20).then(|| vec![value as u8; value as usize]);
+                (key, value)
+            })
+            .collect()
+    }
+
+    fn block(model: &Model) -> Arc<Block> {
+        let mut builder = BlockBuilder::default();
+        for (key, value) in model {
+            let entry = value.as_deref().map_or(Entry::Deleted, Entry::Value);
+            builder.push(key, entry);
+        }
+        Arc::new(Block::new(builder.finish().to_vec()).unwrap())
+    }
+
+    fn owned(entry: Entry<'_>) -> Option<Vec<u8>> {
+        match entry {
+            Entry::Deleted => None,
+            Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes().to_vec()),
+        }
+    }
+
+    #[test]
+    fn it_agrees_with_an_ordered_map() {
+        for seed in 0..40 {
+            let model = model(seed, [1, 2, 15, 16, 17, 33, 300][seed as usize % 7]);
+            let block = block(&model);
+            let cursor = || BlockCursor::new(block.clone());
+            let mut all = Vec::new();
+            let mut walk = cursor().first();
+            loop {
+                all.push((walk.key().to_vec(), owned(walk.entry())));
+                if !walk.next() {
+                    break;
+                }
+            }
+            assert!(all.iter().cloned().eq(model.clone()));
+            let mut back = cursor().last();
+            for (key, value) in model.iter().rev() {
+                assert_eq!((back.key(), &owned(back.entry())), (key.as_slice(), value));
+                back.previous();
+            }
+            let others = self::model(seed + 1000, 100);
+            for key in model.keys().chain(others.keys()) {
+                assert_eq!(block.get(key).map(owned), model.get(key).cloned());
+                let behind = model.range(key.clone()..).next().map(|(key, _)| key.clone());
+                assert_eq!(cursor().from(key).map(|c| c.key().to_vec()), behind);
+                let before = model.range(..key.clone()).next_back().map(|(key, _)| key.clone());
+                assert_eq!(cursor().before(key).map(|c| c.key().to_vec()), before);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        assert!(Block::new(Vec::new()).is_none());
+        assert!(Block::new(vec![0, 0, 0, 0]).is_none());
+        assert!(Block::new(vec![9, 0, 0, 0]).is_none());
+    }
+}

@@ -1,0 +1,625 @@
+//! A table: keys in order in a file that is written once and never changed.
+//!
+//! ```text
+//!   block*  filter  index  footer                                            little-endian
+//!   block   bytes (see `block`, perhaps lz4), is_compressed u8, xxh3 u64
+//!   filter  bits (see `filter`), xxh3 u64                                     or nothing
+//!   index   first key, last key of every block with the block's end, xxh3 u64
+//!   footer  index at u64, filter at u64, blocks u64, xxh3 u64, MAGIC
+//! ```
+//!
+//! Index and filter are kept in memory while the table is open: a key is one search there and one
+//! block. A block is checked whenever it is read from the file.
+//!
+//! INVARIANTS
+//! (B1) The file is complete and synced before anything refers to it.
+//! (B2) A table that was replaced is deleted when nobody reads it any more.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use store::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::block::{Block, BlockBuilder, BlockCursor};
+use super::cache::BlockCache;
+use super::filter::{Filter, hash};
+use super::{Entry, damaged, fault};
+
+const MAGIC: &[u8; 8] = b"CLtable1";
+const FOOTER_BYTES: usize = 40;
+const SUM_BYTES: usize = 8;
+/// So much is written to the file at once.
+const WRITE_BYTES: usize = 1 << 20;
+/// So much may wait for the disk: a large table must not make the journal wait behind it.
+const UNSYNCED_BYTES_MAX: u64 = 16 << 20;
+
+/// How a table is laid out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tuning {
+    /// A block ends once it has so many bytes.
+    pub(crate) block_bytes: usize,
+    /// Whether single keys are looked for.
+    pub(crate) has_filter: bool,
+    /// Whether blocks are compressed.
+    pub(crate) is_compressed: bool,
+}
+
+/// Writes a table.
+pub(crate) struct TableWriter {
+    path: PathBuf,
+    file: File,
+    tuning: Tuning,
+    buffer: Vec<u8>,
+    /// Bytes in the file and in the buffer.
+    length: u64,
+    synced: u64,
+    block: BlockBuilder,
+    index: Vec<u8>,
+    hashes: Vec<u64>,
+    entries: u64,
+    blocks: u64,
+}
+
+impl TableWriter {
+    pub(crate) fn create(path: &Path, tuning: Tuning) -> Result<TableWriter> {
+        let file = File::create(path).map_err(|e| fault(path, &e))?;
+        Ok(TableWriter {
+            path: path.to_owned(),
+            file,
+            tuning,
+            buffer: Vec::with_capacity(WRITE_BYTES + (64 << 10)),
+            length: 0,
+            synced: 0,
+            block: BlockBuilder::default(),
+            index: Vec::new(),
+            hashes: Vec::new(),
+            entries: 0,
+            blocks: 0,
+        })
+    }
+
+    /// Adds a key behind all others.
+    pub(crate) fn push(&mut self, key: &[u8], entry: Entry<'_>) -> Result<()> {
+        if self.entries == 0 {
+            put_key(&mut self.index, key);
+        }
+        if self.tuning.has_filter {
+            self.hashes.push(hash(key));
+        }
+        self.block.push(key, entry);
+        self.entries += 1;
+        match self.block.size() >= self.tuning.block_bytes {
+            true => self.end_block(),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Writes what is left and syncs (B1).
+    pub(crate) fn finish(mut self) -> Result<()> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        let filter_at = self.length;
+        if self.tuning.has_filter {
+            let filter = Filter::of(&self.hashes);
+            self.append_summed(filter.as_bytes());
+        }
+        let index_at = self.length;
+        let index = std::mem::take(&mut self.index);
+        self.append_summed(&index);
+        let numbers = [index_at, filter_at, self.blocks];
+        let footer: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+        self.append_summed(&footer);
+        self.buffer.extend_from_slice(MAGIC);
+        self.write()?;
+        self.file.sync_all().map_err(|e| fault(&self.path, &e))
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        put_key(&mut self.index, self.block.last_key());
+        let start = self.buffer.len();
+        let bytes = self.block.finish();
+        let packed = self.tuning.is_compressed.then(|| lz4_flex::compress_prepend_size(bytes));
+        match packed {
+            // What hardly shrinks is not worth unpacking.
+            Some(packed) if packed.len() < bytes.len() / 8 * 7 => {
+                self.buffer.extend_from_slice(&packed);
+                self.buffer.push(1);
+            }
+            Some(_) | None => {
+                self.buffer.extend_from_slice(bytes);
+                self.buffer.push(0);
+            }
+        }
+        self.block.clear();
+        let sum = xxh3_64(&self.buffer[start..]);
+        self.buffer.extend_from_slice(&sum.to_le_bytes());
+        self.length += (self.buffer.len() - start) as u64;
+        self.index.extend_from_slice(&self.length.to_le_bytes());
+        self.blocks += 1;
+        match self.buffer.len() >= WRITE_BYTES {
+            true => self.write(),
+            false => Ok(()),
+        }
+    }
+
+    fn append_summed(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(&xxh3_64(bytes).to_le_bytes());
+        self.length += (bytes.len() + SUM_BYTES) as u64;
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.file.write_all(&self.buffer).map_err(|e| fault(&self.path, &e))?;
+        self.buffer.clear();
+        if self.length - self.synced > UNSYNCED_BYTES_MAX {
+            self.file.sync_data().map_err(|e| fault(&self.path, &e))?;
+            self.synced = self.length;
+        }
+        Ok(())
+    }
+}
+
+/// An open table.
+pub(crate) struct Table {
+    number: u64,
+    path: PathBuf,
+    file: File,
+    length: u64,
+    index: Index,
+    filter: Option<Filter>,
+    cache: Arc<BlockCache>,
+    is_replaced: AtomicBool,
+}
+
+/// The last key of every block, and where it ends.
+struct Index {
+    first: Vec<u8>,
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    block_ends: Vec<u64>,
+}
+
+impl Table {
+    /// Opens a table and checks all of it but its blocks.
+    pub(crate) fn open(path: &Path, number: u64, cache: Arc<BlockCache>) -> Result<Table> {
+        let file = File::open(path).map_err(|e| damaged(path, &e.to_string()))?;
+        let length = file.metadata().map_err(|e| damaged(path, &e.to_string()))?.len();
+        let bad = || damaged(path, "a table is cut or has wrong bytes");
+        let footer = Footer::read(&file, length).ok_or_else(bad)?;
+        let index_end = length - FOOTER_BYTES as u64;
+        let index = read_summed(&file, footer.index_at, index_end).ok_or_else(bad)?;
+        let index = Index::parse(&index, footer.blocks).ok_or_else(bad)?;
+        let filter = match footer.filter_at == footer.index_at {
+            true => None,
+            false => {
+                let bytes = read_summed(&file, footer.filter_at, footer.index_at);
+                Some(bytes.and_then(Filter::from_bytes).ok_or_else(bad)?)
+            }
+        };
+        let (path, is_replaced) = (path.to_owned(), AtomicBool::new(false));
+        Ok(Table { number, path, file, length, index, filter, cache, is_replaced })
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Bytes on disk.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// From now on the file goes with its last reader (B2).
+    pub(crate) fn set_replaced(&self) {
+        self.is_replaced.store(true, Ordering::Relaxed);
+    }
+
+    /// What it says of a key, if anything. `hash` is the key's, for the filter.
+    pub(crate) fn get<T>(
+        &self,
+        key: &[u8],
+        hash: u64,
+        take: impl FnOnce(Entry<'_>) -> T,
+    ) -> Result<Option<T>> {
+        if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(hash)) {
+            return Ok(None);
+        }
+        let number = self.index.block_of(key);
+        if number == self.index.len() {
+            return Ok(None);
+        }
+        let block = self.block(number, true)?;
+        Ok(block.get(key).map(take))
+    }
+
+    /// Whether a key between these (the second excluded) can be there.
+    pub(crate) fn may_overlap(&self, start: &[u8], end: Option<&[u8]>) -> bool {
+        self.index.last() >= start && end.is_none_or(|end| self.index.first.as_slice() < end)
+    }
+
+    /// A cursor at the first key that is not before `key`.
+    pub(crate) fn from(&self, key: &[u8], is_cached: bool) -> Result<Cursor<'_>> {
+        let number = self.index.block_of(key);
+        let mut cursor = Cursor { table: self, number, is_cached, at: None };
+        if number < self.index.len() {
+            let block = BlockCursor::new(self.block(number, is_cached)?);
+            cursor.at = block.from(key);
+        }
+        Ok(cursor)
+    }
+
+    /// A cursor at the last key before `key`, or at the very last one.
+    pub(crate) fn before(&self, key: Option<&[u8]>, is_cached: bool) -> Result<Cursor<'_>> {
+        let number = key.map_or(self.index.len(), |key| self.index.block_of(key));
+        let mut cursor = Cursor { table: self, number, is_cached, at: None };
+        if let Some(key) = key
+            && number < self.index.len()
+        {
+            let block = BlockCursor::new(self.block(number, is_cached)?);
+            cursor.at = block.before(key);
+        }
+        if cursor.at.is_none() {
+            cursor.turn_left(None)?;
+        }
+        Ok(cursor)
+    }
+
+    fn block(&self, number: usize, is_cached: bool) -> Result<Arc<Block>> {
+        if let Some(block) = self.cache.get(self.number, number as u32) {
+            return Ok(block);
+        }
+        let block = self.read_block(number)?;
+        let block = Arc::new(block.ok_or_else(|| {
+            Error::Fault(format!("{} has wrong bytes in block {number}", self.path.display()))
+        })?);
+        if is_cached {
+            self.cache.put(self.number, number as u32, block.clone());
+        }
+        Ok(block)
+    }
+
+    /// A block from the file; nothing if its sum is wrong.
+    fn read_block(&self, number: usize) -> Result<Option<Block>> {
+        let start = if number == 0 { 0 } else { self.index.block_ends[number - 1] };
+        let length = (self.index.block_ends[number] - start) as usize;
+        let mut bytes = vec![0; length];
+        read_at(&self.file, &mut bytes, start).map_err(|e| fault(&self.path, &e))?;
+        Ok(unpacked(bytes))
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        if *self.is_replaced.get_mut() {
+            // What stays behind is removed at the next start.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Checks the sum and undoes the compression.
+fn unpacked(mut bytes: Vec<u8>) -> Option<Block> {
+    let end = bytes.len().checked_sub(SUM_BYTES)?;
+    let sum = u64::from_le_bytes(bytes[end..].try_into().ok()?);
+    if xxh3_64(&bytes[..end]) != sum {
+        return None;
+    }
+    let flag = end.checked_sub(1)?;
+    match bytes[flag] {
+        0 => {
+            bytes.truncate(flag);
+            Block::new(bytes)
+        }
+        _ => Block::new(lz4_flex::decompress_size_prepended(&bytes[..flag]).ok()?),
+    }
+}
+
+struct Footer {
+    index_at: u64,
+    filter_at: u64,
+    blocks: u64,
+}
+
+impl Footer {
+    fn read(file: &File, length: u64) -> Option<Footer> {
+        let start = length.checked_sub(FOOTER_BYTES as u64)?;
+        let mut bytes = [0; FOOTER_BYTES];
+        read_at(file, &mut bytes, start).ok()?;
+        let (numbers, rest) = bytes.split_at(24);
+        let (sum, magic) = rest.split_at(SUM_BYTES);
+        let number =
+            |at: usize| u64::from_le_bytes(numbers[at..at + 8].try_into().unwrap_or_default());
+        let is_whole = magic == MAGIC && sum == xxh3_64(numbers).to_le_bytes();
+        let footer = Footer { index_at: number(0), filter_at: number(8), blocks: number(16) };
+        (is_whole && footer.filter_at <= footer.index_at && footer.index_at < start)
+            .then_some(footer)
+    }
+}
+
+fn read_summed(file: &File, start: u64, end: u64) -> Option<Vec<u8>> {
+    let length = usize::try_from(end.checked_sub(start)?).ok()?;
+    let mut bytes = vec![0; length];
+    read_at(file, &mut bytes, start).ok()?;
+    let sum_at = length.checked_sub(SUM_BYTES)?;
+    let is_whole = xxh3_64(&bytes[..sum_at]).to_le_bytes() == bytes[sum_at..];
+    bytes.truncate(sum_at);
+    is_whole.then_some(bytes)
+}
+
+impl Index {
+    fn parse(mut bytes: &[u8], blocks: u64) -> Option<Index> {
+        let blocks = usize::try_from(blocks).ok()?;
+        let first = take_key(&mut bytes)?.to_vec();
+        let mut index = Index {
+            first,
+            keys: Vec::with_capacity(bytes.len().saturating_sub(blocks * 10)),
+            key_ends: Vec::with_capacity(blocks),
+            block_ends: Vec::with_capacity(blocks),
+        };
+        for _ in 0..blocks {
+            index.keys.extend_from_slice(take_key(&mut bytes)?);
+            index.key_ends.push(index.keys.len() as u32);
+            index.block_ends.push(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
+        }
+        (bytes.is_empty() && blocks > 0).then_some(index)
+    }
+
+    fn len(&self) -> usize {
+        self.key_ends.len()
+    }
+
+    fn key(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.key_ends[at - 1] };
+        &self.keys[start as usize..self.key_ends[at] as usize]
+    }
+
+    fn last(&self) -> &[u8] {
+        self.key(self.len() - 1)
+    }
+
+    /// The first block whose last key is not before `key`; their number if there is none.
+    fn block_of(&self, key: &[u8]) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            match self.key(middle) < key {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
+    }
+}
+
+fn put_key(bytes: &mut Vec<u8>, key: &[u8]) {
+    bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(key);
+}
+
+fn take_key<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = u16::from_le_bytes(take(bytes, 2)?.try_into().ok()?);
+    take(bytes, usize::from(length))
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(count)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, at)?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        bytes = &mut bytes[read..];
+        at += read as u64;
+    }
+    Ok(())
+}
+
+/// A place in a table, or behind its last or before its first key.
+pub(crate) struct Cursor<'a> {
+    table: &'a Table,
+    /// The block it is in.
+    number: usize,
+    /// Whether blocks it reads are worth keeping.
+    is_cached: bool,
+    at: Option<BlockCursor>,
+}
+
+impl Cursor<'_> {
+    /// Key and entry here; nothing beyond the ends.
+    pub(crate) fn get(&self) -> Option<(&[u8], Entry<'_>)> {
+        self.at.as_ref().map(|at| (at.key(), at.entry()))
+    }
+
+    /// The key here; nothing beyond the ends.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.at.as_ref().map(BlockCursor::key)
+    }
+
+    /// To the next key.
+    pub(crate) fn next(&mut self) -> Result<()> {
+        if self.at.as_mut().is_none_or(BlockCursor::next) {
+            return Ok(());
+        }
+        let used = self.at.take();
+        self.number += 1;
+        if self.number < self.table.index.len() {
+            self.at = Some(self.cursor(used)?.first());
+        }
+        Ok(())
+    }
+
+    /// To the key before.
+    pub(crate) fn previous(&mut self) -> Result<()> {
+        if self.at.as_mut().is_none_or(BlockCursor::previous) {
+            return Ok(());
+        }
+        let used = self.at.take();
+        self.turn_left(used)
+    }
+
+    fn turn_left(&mut self, used: Option<BlockCursor>) -> Result<()> {
+        if let Some(number) = self.number.checked_sub(1) {
+            self.number = number;
+            self.at = Some(self.cursor(used)?.last());
+        }
+        Ok(())
+    }
+
+    /// For the block it is in now.
+    fn cursor(&self, used: Option<BlockCursor>) -> Result<BlockCursor> {
+        let block = self.table.block(self.number, self.is_cached)?;
+        Ok(match used {
+            Some(used) => used.moved(block),
+            None => BlockCursor::new(block),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use base::Random;
+
+    use super::*;
+
+    type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+    fn model(seed: u64, len: usize) -> Model {
+        let random = Random::from_seed(seed);
+        (0..len)
+            .map(|_| {
+                let key = format!("{:05}", random.next() % 20_000).into_bytes();
+                let value = random.next() % 300;
+                (key, (value > 30).then(|| vec![value as u8; value as usize]))
+            })
+            .collect()
+    }
+
+    fn write(path: &Path, model: &Model, tuning: Tuning) {
+        let mut writer = TableWriter::create(path, tuning).unwrap();
+        for (key, value) in model {
+            writer.push(key, value.as_deref().map_or(Entry::Deleted, Entry::Value)).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    fn open(path: &Path) -> Result<Table> {
+        Table::open(path, 1, Arc::new(BlockCache::new(1 << 16)))
+    }
+
+    fn owned(entry: Entry<'_>) -> Option<Vec<u8>> {
+        match entry {
+            Entry::Deleted => None,
+            Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes().to_vec()),
+        }
+    }
+
+    fn tunings() -> impl Iterator<Item = Tuning> {
+        [(200, true, true), (4096, false, true), (4096, true, false)].into_iter().map(
+            |(block_bytes, has_filter, is_compressed)| Tuning {
+                block_bytes,
+                has_filter,
+                is_compressed,
+            },
+        )
+    }
+
+    #[test]
+    fn it_agrees_with_an_ordered_map() {
+        let directory = tempfile::tempdir().unwrap();
+        for (seed, tuning) in (0..).zip(tunings()) {
+            let path = directory.path().join(format!("{seed}"));
+            let model = model(seed, 3_000);
+            write(&path, &model, tuning);
+            let table = open(&path).unwrap();
+            let mut cursor = table.from(b"", true).unwrap();
+            for (key, value) in &model {
+                let (found, entry) = cursor.get().unwrap();
+                assert_eq!((found, &owned(entry)), (key.as_slice(), value));
+                cursor.next().unwrap();
+            }
+            assert!(cursor.get().is_none());
+            let mut cursor = table.before(None, false).unwrap();
+            for key in model.keys().rev() {
+                assert_eq!(cursor.key(), Some(key.as_slice()));
+                cursor.previous().unwrap();
+            }
+            assert!(cursor.get().is_none());
+            for number in 0..20_001 {
+                let key = format!("{number:05}").into_bytes();
+                let found = table.get(&key, hash(&key), owned).unwrap();
+                assert_eq!(found, model.get(&key).cloned());
+                let behind = model.range(key.clone()..).next().map(|(key, _)| key.as_slice());
+                assert_eq!(table.from(&key, true).unwrap().key(), behind);
+                let before = model.range(..key.clone()).next_back().map(|(key, _)| key.as_slice());
+                assert_eq!(table.before(Some(&key), true).unwrap().key(), before);
+            }
+        }
+    }
+
+    #[test]
+    fn no_flipped_byte_is_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table");
+        let model = model(7, 300);
+        let tuning = Tuning { block_bytes: 1024, has_filter: true, is_compressed: true };
+        write(&path, &model, tuning);
+        let whole = std::fs::read(&path).unwrap();
+        for at in (0..whole.len()).step_by(11) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            let Ok(table) = open(&path) else { continue };
+            let read = model.keys().map(|key| table.get(key, hash(key), owned));
+            let is_noticed = read.zip(model.values()).any(|(read, value)| match read {
+                Ok(found) => {
+                    assert_eq!(found.as_ref(), Some(value), "byte {at}");
+                    false
+                }
+                Err(_) => true,
+            });
+            assert!(is_noticed, "byte {at} of {}", whole.len());
+        }
+        for length in [0, 1, 39, 40, whole.len() / 2, whole.len() - 1] {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(open(&path).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_replaced_table_goes_with_its_last_reader() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table");
+        write(&path, &model(1, 10), tunings().next().unwrap());
+        drop(open(&path).unwrap());
+        let table = Arc::new(open(&path).unwrap());
+        let reader = table.clone();
+        table.set_replaced();
+        drop(table);
+        assert!(reader.from(b"", true).unwrap().key().is_some() && path.exists());
+        drop(reader);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,370 @@
+//! What happens in the background: memory becomes tables, tables become fewer.
+//!
+//! ```text
+//!   flusher   sealed memory ─▶ one table per part ─▶ manifest ─▶ state; its journals are deleted
+//!   merger    the newest tables of a part, of like size ─▶ one ─▶ manifest ─▶ state
+//! ```
+//!
+//! Tables of like size are merged, so a key is rewritten about log2 times as data grows, and a
+//! reader has about as many tables to look into. When nothing was written for [`QUIET`], what is
+//! left is merged too: data that rests is one table per part.
+//!
+//! FAILURE    An error is noted and ends the thread: writes are refused from then on with it, reads
+//!            go on. A process killed at any point leaves files that the manifest does not name;
+//!            they are removed at the next start.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use store::{Direction, Error, Result, Row};
+
+use super::manifest::Manifest;
+use super::merge::{Merged, Source};
+use super::table::{Table, TableWriter, Tuning};
+use super::tree::Tree;
+use super::{Core, Entry, Now, Part, State, Tables};
+
+/// Fewer tables of like size are not worth merging while more are to come.
+const MERGED_TABLES_MIN: usize = 3;
+/// Without writes for this long, tables of any size are merged ...
+const QUIET: Duration = Duration::from_secs(2);
+/// ... but for a last one that is so much larger than the others together.
+const QUIET_RATIO: u64 = 16;
+/// Between looks at whether somebody wants a long merge to end.
+const ENTRIES_BETWEEN_LOOKS: u64 = 4_096;
+
+impl Core {
+    /// The flusher: writes what is sealed into tables, until the engine is dropped.
+    pub(super) fn run_flusher(&self) {
+        self.run(|| match self.wait_for_work(|now| now.state.sealed.is_some(), None) {
+            true => self.flush_sealed().map(|()| true),
+            false => Ok(false),
+        });
+    }
+
+    /// The merger: keeps the number of tables low, until the engine is dropped.
+    pub(super) fn run_merger(&self) {
+        self.run(|| {
+            let has_work = |now: &Now| next_merge(now).is_some();
+            if !self.wait_for_work(has_work, Some(QUIET / 4)) {
+                return Ok(false);
+            }
+            let next = next_merge(&self.now.lock());
+            match next {
+                Some(part) => self.merge_some(part, |now| count_to_merge(now, part)).map(|_| true),
+                None => Ok(true),
+            }
+        });
+    }
+
+    /// Repeats `step` until it says false, fails or panics. The reason is noted.
+    fn run(&self, step: impl Fn() -> Result<bool>) {
+        loop {
+            let fault = match catch_unwind(AssertUnwindSafe(&step)) {
+                Ok(Ok(true)) => continue,
+                Ok(Ok(false)) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "background work on tables panicked".to_owned(),
+            };
+            self.now.lock().fault.get_or_insert(format!("writing tables failed: {fault}"));
+            self.changed.notify_all();
+            return;
+        }
+    }
+
+    /// Sleeps until there is work; false if the engine is being dropped. Without `look_every` only
+    /// changes wake it.
+    fn wait_for_work(&self, has_work: impl Fn(&Now) -> bool, look_every: Option<Duration>) -> bool {
+        let mut now = self.now.lock();
+        loop {
+            if self.is_stopping() {
+                return false;
+            }
+            if has_work(&now) {
+                return true;
+            }
+            match look_every {
+                Some(time) => drop(self.changed.wait_for(&mut now, time)),
+                None => self.changed.wait(&mut now),
+            }
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Writes everything in memory into tables.
+    pub(super) fn flush_all(&self) -> Result<()> {
+        // What the flusher has in hand comes first.
+        self.flush_sealed()?;
+        let mut journal = self.journal.lock();
+        if self.now.lock().state.memory.iter().any(|tree| tree.len() > 0) {
+            self.wait_until(|now| now.state.sealed.is_none())?;
+            self.seal_now(&mut journal)?;
+        }
+        drop(journal);
+        self.flush_sealed()
+    }
+
+    fn flush_sealed(&self) -> Result<()> {
+        let _one = self.flushing.lock();
+        let (state, journal) = {
+            let now = self.now.lock();
+            (now.state.clone(), now.journal_behind_sealed)
+        };
+        let Some(sealed) = &state.sealed else {
+            return Ok(());
+        };
+        let mut added: [Option<Arc<Table>>; super::PARTS] = Default::default();
+        for (part, tree) in Part::ALL.into_iter().zip(sealed.iter()) {
+            // Where there is nothing older, nothing needs to be hidden.
+            let hides = !state.tables[part as usize].is_empty();
+            added[part as usize] = self.write_tree(part, tree, hides)?;
+        }
+        self.install(
+            |manifest| {
+                manifest.journal = journal;
+                for (numbers, table) in manifest.tables.iter_mut().zip(&added) {
+                    numbers.splice(0..0, table.iter().map(|table| table.number()));
+                }
+            },
+            |now| {
+                let mut state = State { sealed: None, ..State::clone(&now.state) };
+                for (tables, table) in state.tables.iter_mut().zip(&added) {
+                    *tables = table.iter().chain(tables.iter()).cloned().collect();
+                }
+                now.state = Arc::new(state);
+                now.sealed_bytes = 0;
+            },
+        )?;
+        self.remove_journals(journal)
+    }
+
+    /// A table of what a tree holds; nothing if that is nothing.
+    fn write_tree(&self, part: Part, tree: &Tree, hides: bool) -> Result<Option<Arc<Table>>> {
+        let mut cursor = tree.from(&[]);
+        self.write_table(tuning(part, false), |writer| {
+            while let Some((key, entry)) = cursor.get() {
+                if hides || !matches!(entry, Entry::Deleted) {
+                    writer.push(key, entry)?;
+                }
+                cursor.next();
+            }
+            Ok(())
+        })
+    }
+
+    /// Makes a table of what `fill` writes; nothing if that is nothing.
+    fn write_table(
+        &self,
+        tuning: Tuning,
+        fill: impl FnOnce(&mut TableWriter) -> Result<()>,
+    ) -> Result<Option<Arc<Table>>> {
+        let number = self.number();
+        let path = self.table_path(number);
+        let mut writer = TableWriter::create(&path, tuning)?;
+        let filled = fill(&mut writer);
+        if filled.is_err() || writer.is_empty() {
+            drop(writer);
+            // What stays behind is removed at the next start.
+            let _ = std::fs::remove_file(&path);
+            return filled.map(|()| None);
+        }
+        writer.finish()?;
+        Table::open(&path, number, self.cache.clone()).map(|table| Some(Arc::new(table)))
+    }
+
+    /// Makes a new set of tables count: on disk first, then for readers (B1, E1).
+    fn install(
+        &self,
+        edit_manifest: impl FnOnce(&mut Manifest),
+        edit_now: impl FnOnce(&mut Now),
+    ) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let mut new = manifest.clone();
+        edit_manifest(&mut new);
+        new.next = self.next_number.load(Ordering::Relaxed);
+        new.write(&self.directory)?;
+        *manifest = new;
+        edit_now(&mut self.now.lock());
+        drop(manifest);
+        self.changed.notify_all();
+        if let Some(act) = self.on_change.get() {
+            act();
+        }
+        Ok(())
+    }
+
+    fn remove_journals(&self, before: u64) -> Result<()> {
+        for (number, path) in super::journal::journals(&self.directory)? {
+            if number < before {
+                std::fs::remove_file(&path).map_err(|e| super::fault(&path, &e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges all tables of a part, though they may be one: what is deleted goes.
+    pub(super) fn merge_all(&self, part: Part) -> Result<()> {
+        let is_done = self.merge_some(part, |now| now.state.tables[part as usize].len())?;
+        match is_done {
+            true => Ok(()),
+            false => Err(Error::Closed),
+        }
+    }
+
+    /// Merges as many of a part's newest tables as `count` says. False if it was told to stop.
+    fn merge_some(&self, part: Part, count: impl Fn(&Now) -> usize) -> Result<bool> {
+        let _one = self.merging.lock();
+        let (tables, is_all) = {
+            let now = self.now.lock();
+            let tables = &now.state.tables[part as usize];
+            let count = count(&now).min(tables.len());
+            (tables[..count].to_vec(), count == tables.len())
+        };
+        if tables.is_empty() {
+            return Ok(true);
+        }
+        let merged = match self.write_merged(part, &tables, is_all) {
+            Err(Error::Closed) => return Ok(false),
+            merged => merged?,
+        };
+        let is_old = |number: u64| tables.iter().any(|table| table.number() == number);
+        self.install(
+            |manifest| {
+                let numbers = &mut manifest.tables[part as usize];
+                let at = numbers.iter().position(|&number| is_old(number)).unwrap_or_default();
+                numbers.retain(|&number| !is_old(number));
+                numbers.splice(at..at, merged.iter().map(|table| table.number()));
+            },
+            |now| {
+                let mut state = State::clone(&now.state);
+                replace(&mut state.tables[part as usize], &is_old, merged.as_ref());
+                now.state = Arc::new(state);
+            },
+        )?;
+        tables.iter().for_each(|table| table.set_replaced()); // B2
+        Ok(true)
+    }
+
+    /// Ends with `Closed` if the engine is dropped meanwhile.
+    fn write_merged(
+        &self,
+        part: Part,
+        tables: &[Arc<Table>],
+        is_all: bool,
+    ) -> Result<Option<Arc<Table>>> {
+        let sources: Result<Vec<_>> =
+            tables.iter().map(|table| table.from(&[], false).map(Source::Table)).collect();
+        let mut merged = Merged::new(sources?, Direction::Forward, None);
+        let mut entries = 0u64;
+        self.write_table(tuning(part, true), |writer| {
+            while let Some((key, entry)) = merged.get() {
+                if !(is_all && matches!(entry, Entry::Deleted)) {
+                    writer.push(key, entry)?;
+                }
+                merged.step()?;
+                entries += 1;
+                if entries.is_multiple_of(ENTRIES_BETWEEN_LOOKS) && self.is_stopping() {
+                    return Err(Error::Closed);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Fills a part that is empty.
+    pub(super) fn ingest(&self, part: Part, rows: impl Iterator<Item = Result<Row>>) -> Result<()> {
+        let table = self.write_table(tuning(part, true), |writer| {
+            for row in rows {
+                let row = row?;
+                writer.push(&row.key, Entry::Value(&row.value))?;
+            }
+            Ok(())
+        })?;
+        let Some(table) = table else {
+            return Ok(());
+        };
+        self.install(
+            |manifest| manifest.tables[part as usize] = vec![table.number()],
+            |now| {
+                let mut state = State::clone(&now.state);
+                state.tables[part as usize] = Arc::new([table.clone()]);
+                now.state = Arc::new(state);
+            },
+        )
+    }
+}
+
+/// The merged table in the place of those it was made of.
+fn replace(tables: &mut Tables, is_old: &impl Fn(u64) -> bool, merged: Option<&Arc<Table>>) {
+    let mut kept: Vec<Arc<Table>> = tables.to_vec();
+    let at = kept.iter().position(|table| is_old(table.number())).unwrap_or_default();
+    kept.retain(|table| !is_old(table.number()));
+    kept.splice(at..at, merged.cloned());
+    *tables = kept.into();
+}
+
+/// The part most in need of a merge.
+fn next_merge(now: &Now) -> Option<Part> {
+    let parts = Part::ALL.into_iter().map(|part| (count_to_merge(now, part), part));
+    parts.filter(|&(count, _)| count > 1).max_by_key(|&(count, _)| count).map(|(_, part)| part)
+}
+
+/// How many of a part's newest tables should become one.
+fn count_to_merge(now: &Now, part: Part) -> usize {
+    let sizes = now.state.tables[part as usize].iter().map(|table| table.length());
+    let sizes: Vec<u64> = sizes.collect();
+    let is_quiet = now.written_at.elapsed() >= QUIET;
+    match like(&sizes, 1) {
+        count if count >= MERGED_TABLES_MIN => count,
+        _ if is_quiet => like(&sizes, QUIET_RATIO),
+        _ => 0,
+    }
+}
+
+/// How many of the first tables are not much larger than all before them together.
+fn like(sizes: &[u64], ratio: u64) -> usize {
+    let mut sum = 0;
+    let fits = sizes.iter().take_while(|&&size| {
+        let is_like = sum == 0 || size <= ratio * sum + sum / 4;
+        sum += size;
+        is_like
+    });
+    fits.count()
+}
+
+/// How tables of a part are laid out. What was merged stays long enough to be worth compressing.
+fn tuning(part: Part, is_merged: bool) -> Tuning {
+    match part {
+        // Points, and runs of neighbors: blocks of some items, which compress well.
+        Part::Item => Tuning { block_bytes: 8 << 10, has_filter: true, is_compressed: is_merged },
+        // Points, and a miss for every create.
+        Part::Meta | Part::Key | Part::Position => {
+            Tuning { block_bytes: 4 << 10, has_filter: true, is_compressed: false }
+        }
+        // Ranges only; what neighbors share is left out already.
+        Part::Term | Part::Log => {
+            Tuning { block_bytes: 8 << 10, has_filter: false, is_compressed: false }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_like_size_are_merged() {
+        assert_eq!(like(&[], 1), 0);
+        assert_eq!(like(&[10], 1), 1);
+        assert_eq!(like(&[10, 10, 10], 1), 3);
+        assert_eq!(like(&[10, 12, 27, 100], 1), 3);
+        assert_eq!(like(&[10, 100], 1), 1);
+        assert_eq!(like(&[10, 100], 16), 2);
+        assert_eq!(like(&[10, 1000], 16), 1);
+    }
+}
