@@ -13,8 +13,9 @@ pub struct Options {
     pub durability: Durability,
     /// Memory for blocks read from disk.
     pub cache_bytes: u64,
-    /// Size of the journal beyond which memory is written to tables, idle keyspaces included. It
-    /// bounds the time an open takes after a crash. At least 64 MiB; a group may exceed it.
+    /// Bytes of journals that may wait to become tables: half of them while the other half is being
+    /// written. It bounds what is in memory and the time an open takes after a crash; a group may
+    /// exceed it.
     pub journal_bytes_max: u64,
     /// Commits that may wait; one more is answered with `Busy`.
     pub queue_commits_max: usize,
@@ -29,7 +30,7 @@ impl Default for Options {
         Options {
             durability: Durability::Sync,
             cache_bytes: 256 << 20,
-            journal_bytes_max: 192 << 20,
+            journal_bytes_max: 128 << 20,
             queue_commits_max: 8_192,
             queue_bytes_max: 64 << 20,
             faults: Faults::default(),

@@ -7,6 +7,7 @@ use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
 
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
+use crate::engine::table::Near;
 use crate::engine::{Entry, Memory, Part, State};
 
 /// A state, which never changes (S5).
@@ -78,13 +79,8 @@ impl SnapshotReader {
         Ok(Merged::new(sources, walk.direction, limit))
     }
 
-    fn memories(&self) -> impl Iterator<Item = &Memory> {
-        [Some(&self.state.memory), self.state.sealed.as_ref()].into_iter().flatten().map(|m| &**m)
-    }
-}
-
-impl Reader for SnapshotReader {
-    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+    /// The value of a key. `near` has a place for each table, or none.
+    fn find(&self, space: Space, key: &[u8], near: &mut [Near]) -> Result<Option<Bytes>> {
         for memory in self.memories() {
             if let Some(entry) = memory[space as usize].get(key) {
                 return Ok(value(entry));
@@ -94,13 +90,31 @@ impl Reader for SnapshotReader {
         if tables.is_empty() {
             return Ok(None);
         }
-        let hash = hash(key);
+        let (hash, mut near) = (hash(key), near.iter_mut());
         for table in tables.iter() {
-            if let Some(value) = table.get(key, hash, value)? {
+            let mut none = Near::default();
+            let near = near.next().unwrap_or(&mut none);
+            if let Some(value) = table.get(key, hash, near, value)? {
                 return Ok(value);
             }
         }
         Ok(None)
+    }
+
+    fn memories(&self) -> impl Iterator<Item = &Memory> {
+        [Some(&self.state.memory), self.state.sealed.as_ref()].into_iter().flatten().map(|m| &**m)
+    }
+}
+
+impl Reader for SnapshotReader {
+    fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
+        self.find(space, key, &mut [])
+    }
+
+    fn get_many(&self, space: Space, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
+        let tables = self.state.tables[space as usize].len();
+        let mut near: Vec<Near> = std::iter::repeat_with(Near::default).take(tables).collect();
+        keys.iter().map(|key| self.find(space, key, &mut near)).collect()
     }
 
     fn scan(&self, space: Space, range: &Range, options: ScanOptions) -> Result<Page> {

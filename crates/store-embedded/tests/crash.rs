@@ -42,9 +42,11 @@ fn child() {
     });
 }
 
+/// Journals are small, so that kills fall into the making and merging of tables too.
 fn open(path: &Path, is_relaxed: bool) -> EmbeddedStore {
     let durability = if is_relaxed { Durability::Relaxed } else { Durability::Sync };
-    EmbeddedStore::open(path, Options { durability, ..options() }).expect("the store opens")
+    let options = Options { durability, journal_bytes_max: 256 << 10, ..options() };
+    EmbeddedStore::open(path, options).expect("the store opens")
 }
 
 /// Runs a child for a moment, kills it, and returns the newest answered number of each log.

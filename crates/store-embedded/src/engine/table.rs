@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   block*  filter  index  footer                                            little-endian
-//!   block   bytes (see `block`, perhaps lz4), is_compressed u8, xxh3 u64
+//!   block   bytes (see `block`), xxh3 u64
 //!   filter  bits (see `filter`), xxh3 u64                                     or nothing
 //!   index   first key, last key of every block with the block's end, xxh3 u64
 //!   footer  index at u64, filter at u64, blocks u64, xxh3 u64, MAGIC
@@ -44,8 +44,6 @@ pub(crate) struct Tuning {
     pub(crate) block_bytes: usize,
     /// Whether single keys are looked for.
     pub(crate) has_filter: bool,
-    /// Whether blocks are compressed.
-    pub(crate) is_compressed: bool,
 }
 
 /// Writes a table.
@@ -125,24 +123,12 @@ impl TableWriter {
 
     fn end_block(&mut self) -> Result<()> {
         put_key(&mut self.index, self.block.last_key());
-        let start = self.buffer.len();
         let bytes = self.block.finish();
-        let packed = self.tuning.is_compressed.then(|| lz4_flex::compress_prepend_size(bytes));
-        match packed {
-            // What hardly shrinks is not worth unpacking.
-            Some(packed) if packed.len() < bytes.len() / 8 * 7 => {
-                self.buffer.extend_from_slice(&packed);
-                self.buffer.push(1);
-            }
-            Some(_) | None => {
-                self.buffer.extend_from_slice(bytes);
-                self.buffer.push(0);
-            }
-        }
-        self.block.clear();
-        let sum = xxh3_64(&self.buffer[start..]);
+        let sum = xxh3_64(bytes);
+        self.buffer.extend_from_slice(bytes);
         self.buffer.extend_from_slice(&sum.to_le_bytes());
-        self.length += (self.buffer.len() - start) as u64;
+        self.length += (bytes.len() + SUM_BYTES) as u64;
+        self.block.clear();
         self.index.extend_from_slice(&self.length.to_le_bytes());
         self.blocks += 1;
         match self.buffer.len() >= WRITE_BYTES {
@@ -179,6 +165,10 @@ pub(crate) struct Table {
     cache: Arc<BlockCache>,
     is_replaced: AtomicBool,
 }
+
+/// A block of a table that was used last.
+#[derive(Default)]
+pub(crate) struct Near(Option<(usize, Arc<Block>)>);
 
 /// The last key of every block, and where it ends.
 struct Index {
@@ -223,21 +213,28 @@ impl Table {
         self.is_replaced.store(true, Ordering::Relaxed);
     }
 
-    /// What it says of a key, if anything. `hash` is the key's, for the filter.
+    /// What it says of a key, if anything. `hash` is the key's, for the filter. `near` is the block
+    /// of the last key asked for: neighbors are found in it without looking for theirs.
     pub(crate) fn get<T>(
         &self,
         key: &[u8],
         hash: u64,
+        near: &mut Near,
         take: impl FnOnce(Entry<'_>) -> T,
     ) -> Result<Option<T>> {
         if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(hash)) {
             return Ok(None);
         }
+        if let Some((number, block)) = &near.0
+            && self.index.is_in_block(*number, key)
+        {
+            return Ok(block.get(key).map(take));
+        }
         let number = self.index.block_of(key);
         if number == self.index.len() {
             return Ok(None);
         }
-        let block = self.block(number, true)?;
+        let (_, block) = near.0.insert((number, self.block(number, true)?));
         Ok(block.get(key).map(take))
     }
 
@@ -293,7 +290,7 @@ impl Table {
         let length = (self.index.block_ends[number] - start) as usize;
         let mut bytes = vec![0; length];
         read_at(&self.file, &mut bytes, start).map_err(|e| fault(&self.path, &e))?;
-        Ok(unpacked(bytes))
+        Ok(checked(bytes))
     }
 }
 
@@ -306,21 +303,14 @@ impl Drop for Table {
     }
 }
 
-/// Checks the sum and undoes the compression.
-fn unpacked(mut bytes: Vec<u8>) -> Option<Block> {
+/// Checks the sum.
+fn checked(mut bytes: Vec<u8>) -> Option<Block> {
     let end = bytes.len().checked_sub(SUM_BYTES)?;
-    let sum = u64::from_le_bytes(bytes[end..].try_into().ok()?);
-    if xxh3_64(&bytes[..end]) != sum {
+    if xxh3_64(&bytes[..end]).to_le_bytes() != bytes[end..] {
         return None;
     }
-    let flag = end.checked_sub(1)?;
-    match bytes[flag] {
-        0 => {
-            bytes.truncate(flag);
-            Block::new(bytes)
-        }
-        _ => Block::new(lz4_flex::decompress_size_prepended(&bytes[..flag]).ok()?),
-    }
+    bytes.truncate(end);
+    Block::new(bytes)
 }
 
 struct Footer {
@@ -380,6 +370,11 @@ impl Index {
     fn key(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.key_ends[at - 1] };
         &self.keys[start as usize..self.key_ends[at] as usize]
+    }
+
+    /// Whether a key, if it is there, is in this block.
+    fn is_in_block(&self, number: usize, key: &[u8]) -> bool {
+        key <= self.key(number) && (number == 0 || key > self.key(number - 1))
     }
 
     fn last(&self) -> &[u8] {
@@ -537,13 +532,8 @@ mod tests {
     }
 
     fn tunings() -> impl Iterator<Item = Tuning> {
-        [(200, true, true), (4096, false, true), (4096, true, false)].into_iter().map(
-            |(block_bytes, has_filter, is_compressed)| Tuning {
-                block_bytes,
-                has_filter,
-                is_compressed,
-            },
-        )
+        let tunings = [(200, true), (4096, false), (4096, true)];
+        tunings.into_iter().map(|(block_bytes, has_filter)| Tuning { block_bytes, has_filter })
     }
 
     #[test]
@@ -567,9 +557,10 @@ mod tests {
                 cursor.previous().unwrap();
             }
             assert!(cursor.get().is_none());
+            let mut near = Near::default();
             for number in 0..20_001 {
                 let key = format!("{number:05}").into_bytes();
-                let found = table.get(&key, hash(&key), owned).unwrap();
+                let found = table.get(&key, hash(&key), &mut near, owned).unwrap();
                 assert_eq!(found, model.get(&key).cloned());
                 let behind = model.range(key.clone()..).next().map(|(key, _)| key.as_slice());
                 assert_eq!(table.from(&key, true).unwrap().key(), behind);
@@ -584,7 +575,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("table");
         let model = model(7, 300);
-        let tuning = Tuning { block_bytes: 1024, has_filter: true, is_compressed: true };
+        let tuning = Tuning { block_bytes: 1024, has_filter: true };
         write(&path, &model, tuning);
         let whole = std::fs::read(&path).unwrap();
         for at in (0..whole.len()).step_by(11) {
@@ -592,7 +583,8 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, bytes).unwrap();
             let Ok(table) = open(&path) else { continue };
-            let read = model.keys().map(|key| table.get(key, hash(key), owned));
+            let read =
+                model.keys().map(|key| table.get(key, hash(key), &mut Near::default(), owned));
             let is_noticed = read.zip(model.values()).any(|(read, value)| match read {
                 Ok(found) => {
                     assert_eq!(found.as_ref(), Some(value), "byte {at}");

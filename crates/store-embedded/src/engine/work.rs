@@ -146,7 +146,7 @@ impl Core {
     /// A table of what a tree holds; nothing if that is nothing.
     fn write_tree(&self, part: Part, tree: &Tree, hides: bool) -> Result<Option<Arc<Table>>> {
         let mut cursor = tree.from(&[]);
-        self.write_table(tuning(part, false), |writer| {
+        self.write_table(tuning(part), |writer| {
             while let Some((key, entry)) = cursor.get() {
                 if hides || !matches!(entry, Entry::Deleted) {
                     writer.push(key, entry)?;
@@ -261,7 +261,7 @@ impl Core {
             tables.iter().map(|table| table.from(&[], false).map(Source::Table)).collect();
         let mut merged = Merged::new(sources?, Direction::Forward, None);
         let mut entries = 0u64;
-        self.write_table(tuning(part, true), |writer| {
+        self.write_table(tuning(part), |writer| {
             while let Some((key, entry)) = merged.get() {
                 if !(is_all && matches!(entry, Entry::Deleted)) {
                     writer.push(key, entry)?;
@@ -278,7 +278,7 @@ impl Core {
 
     /// Fills a part that is empty.
     pub(super) fn ingest(&self, part: Part, rows: impl Iterator<Item = Result<Row>>) -> Result<()> {
-        let table = self.write_table(tuning(part, true), |writer| {
+        let table = self.write_table(tuning(part), |writer| {
             for row in rows {
                 let row = row?;
                 writer.push(&row.key, Entry::Value(&row.value))?;
@@ -337,19 +337,15 @@ fn like(sizes: &[u64], ratio: u64) -> usize {
     fits.count()
 }
 
-/// How tables of a part are laid out. What was merged stays long enough to be worth compressing.
-fn tuning(part: Part, is_merged: bool) -> Tuning {
+/// How tables of a part are laid out.
+fn tuning(part: Part) -> Tuning {
     match part {
-        // Points, and runs of neighbors: blocks of some items, which compress well.
-        Part::Item => Tuning { block_bytes: 8 << 10, has_filter: true, is_compressed: is_merged },
-        // Points, and a miss for every create.
-        Part::Meta | Part::Key | Part::Position => {
-            Tuning { block_bytes: 4 << 10, has_filter: true, is_compressed: false }
+        // Points; those of creates miss.
+        Part::Meta | Part::Item | Part::Key | Part::Position => {
+            Tuning { block_bytes: 4 << 10, has_filter: true }
         }
-        // Ranges only; what neighbors share is left out already.
-        Part::Term | Part::Log => {
-            Tuning { block_bytes: 8 << 10, has_filter: false, is_compressed: false }
-        }
+        // Ranges only, of small keys.
+        Part::Term | Part::Log => Tuning { block_bytes: 8 << 10, has_filter: false },
     }
 }
 
