@@ -29,10 +29,6 @@ use logical::Logical;
 const ROWS: usize = 256;
 /// Index entries looked at between two looks at the clock.
 const ENTRIES: usize = 1024;
-/// Fewer items than this are fetched one by one.
-const PASSING_MIN: usize = 8;
-/// Items may be fetched in passing others if those are at most so many times more.
-const PASSING_FACTOR: usize = 4;
 
 pub(crate) struct ContainerSource<'a> {
     core: &'a Core,
@@ -320,18 +316,15 @@ impl Source for ContainerSource<'_> {
     }
 
     fn items(&self, ctx: &Ctx, partition: usize, ordinals: &[u64]) -> Answer<Vec<Option<Item>>> {
-        check_deadline(ctx)?;
         let own = |ordinal: &u64| self.logical.item(*ordinal).map(Some);
         if let Some(found) = ordinals.iter().map(own).collect::<Option<Vec<_>>>() {
             return Ok(found);
         }
         let reader = self.reader(partition);
-        let mut found = self.in_passing(&reader, ordinals)?;
-        for (at, ordinal) in ordinals.iter().enumerate().skip(found.len()) {
-            if at % ROWS == ROWS - 1 {
-                check_deadline(ctx)?;
-            }
-            found.push(reader.by_ordinal(*ordinal).map_err(failed)?);
+        let mut found = Vec::with_capacity(ordinals.len());
+        for some in ordinals.chunks(ROWS) {
+            check_deadline(ctx)?;
+            found.extend(reader.by_ordinals(some).map_err(failed)?);
         }
         for slot in &mut found {
             if slot.as_ref().is_some_and(|item| !self.is_found(&reader, item)) {
@@ -554,31 +547,6 @@ impl ContainerSource<'_> {
         let is_indexed = self.shape.is_complete(&index::Path::default());
         let is_regular = self.selection.is_whole() || self.fixed.is_some();
         is_indexed && is_regular && self.shape.default_ttl().is_none() && self.erasures.is_empty()
-    }
-
-    /// The first of these items, read in passing those between them: in a logical partition they
-    /// lie close together. Nothing if that would not pay.
-    fn in_passing(
-        &self,
-        reader: &PartitionReader<'_>,
-        ordinals: &[u64],
-    ) -> Answer<Vec<Option<Item>>> {
-        let ([first, .., last], true) = (ordinals, self.fixed.is_some()) else {
-            return Ok(Vec::new());
-        };
-        if ordinals.len() < PASSING_MIN || !ordinals.is_sorted_by(|a, b| a < b) {
-            return Ok(Vec::new());
-        }
-        let rows_max = ordinals.len() * PASSING_FACTOR;
-        let found = reader.items(*first, last + 1, rows_max, usize::MAX).map_err(failed)?;
-        let end = if found.is_cut { found.last } else { Some(*last) };
-        let mut items = found.items.into_iter().peekable();
-        let reached = ordinals.iter().take_while(|ordinal| end.is_some_and(|end| **ordinal <= end));
-        let pick = |ordinal: &u64| {
-            while items.next_if(|item| item.ordinal() < *ordinal).is_some() {}
-            items.next_if(|item| item.ordinal() == *ordinal)
-        };
-        Ok(reached.map(pick).collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reading items of a physical partition: by identity, by ordinal, in order.
 
+use bytes::Bytes;
 use item::Item;
 use model::container::path::Segment;
 use model::partition_key::PartitionKey;
@@ -68,14 +69,24 @@ impl PartitionReader<'_> {
     fn stored(&self, ordinal: u64) -> Result<Option<Item>> {
         let key = self.partition.place.item(ordinal);
         let bytes = self.view.reader().get(Space::Item, &key)?;
-        bytes
-            .map(|bytes| Item::from_bytes(bytes).map_err(|e| Error::corrupt(Space::Item, &key, e)))
-            .transpose()
+        bytes.map(|bytes| item(bytes, &key)).transpose()
     }
 
     /// The item at an ordinal, if present.
     pub fn by_ordinal(&self, ordinal: u64) -> Result<Option<Item>> {
         Ok(self.stored(ordinal)?.filter(|item| self.is_visible(item)))
+    }
+
+    /// The items at ordinals, in the order asked, as far as present. Neighbors are cheap.
+    pub fn by_ordinals(&self, ordinals: &[u64]) -> Result<Vec<Option<Item>>> {
+        let keys: Vec<Bytes> = ordinals.iter().map(|&o| self.partition.place.item(o)).collect();
+        let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
+        let found = self.view.reader().get_many(Space::Item, &keys)?;
+        let items = found.into_iter().zip(keys).map(|(bytes, key)| {
+            let item = bytes.map(|bytes| item(bytes, key)).transpose()?;
+            Ok(item.filter(|item| self.is_visible(item)))
+        });
+        items.collect()
     }
 
     /// Present items with ordinals in `from..to`, ascending; looks at no more than `rows_max` rows.
@@ -148,6 +159,10 @@ impl PartitionReader<'_> {
         let options = ScanOptions { direction, rows_max, keys_only: true, bytes_max: usize::MAX };
         Ok(self.view.reader().scan(Space::Term, range, options)?)
     }
+}
+
+fn item(bytes: Bytes, key: &[u8]) -> Result<Item> {
+    Item::from_bytes(bytes).map_err(|e| Error::corrupt(Space::Item, key, e))
 }
 
 /// Every indexed item has `_ts`, so it is not counted.
