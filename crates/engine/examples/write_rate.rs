@@ -29,7 +29,8 @@ fn main() {
     let seconds = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(5);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("data");
-    let store = store_embedded::EmbeddedStore::open(path, store_embedded::Options::default()).unwrap();
+    let store =
+        store_embedded::EmbeddedStore::open(path, store_embedded::Options::default()).unwrap();
     let engine = Engine::open(Arc::new(store), Options::new(64 << 20)).unwrap();
     let ctx = engine.ctx(Deadline::never());
     engine.create_database(&ctx, &json!({"id": "d"}), None).unwrap();

@@ -179,25 +179,9 @@ fn damage_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     import(&data, 2_000);
-    let tables = |directory: &Path| -> Vec<std::path::PathBuf> {
-        let mut found = Vec::new();
-        let mut open = vec![directory.to_owned()];
-        while let Some(directory) = open.pop() {
-            for entry in std::fs::read_dir(directory).unwrap() {
-                let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => open.push(path),
-                    false if path.parent().is_some_and(|p| p.ends_with("tables")) => {
-                        found.push(path);
-                    }
-                    false => {}
-                }
-            }
-        }
-        found.sort_by_key(|path| std::fs::metadata(path).unwrap().len());
-        found
-    };
-    let largest = tables(&data).pop().expect("an imported database has tables");
+    let files = std::fs::read_dir(data.join("engine")).unwrap().map(|entry| entry.unwrap().path());
+    let tables = files.filter(|path| path.extension().is_some_and(|end| end == "tbl"));
+    let largest = tables.max_by_key(|path| path.metadata().unwrap().len()).expect("a table");
     let mut bytes = std::fs::read(&largest).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x55;

@@ -29,7 +29,8 @@ pub fn on_every_store(test: impl Fn(&Db)) {
     test(&db);
     let directory = tempfile::tempdir().unwrap();
     let options = store_embedded::Options::default();
-    let store = store_embedded::EmbeddedStore::open(directory.path().join("data"), options).unwrap();
+    let store =
+        store_embedded::EmbeddedStore::open(directory.path().join("data"), options).unwrap();
     test(&Db::on(Arc::new(store), Some(directory)));
 }
 
