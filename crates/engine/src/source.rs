@@ -14,7 +14,9 @@ use item::{Item, Kind, Value};
 use model::container::Order;
 use model::container::path::Segment;
 use model::partition_key::{Component, PartitionKey};
-use query::{Batch, Bounds, Direction, Path, Point, Position, Sizes, Source, SourceError, Span};
+use query::{
+    Batch, Bounds, Direction, Ordinals, Path, Point, Position, Sizes, Source, SourceError, Span,
+};
 use storage::keys::{self, locality_bounds};
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Partition, Shape};
@@ -283,36 +285,69 @@ impl Source for ContainerSource<'_> {
         let locality = self.locality();
         // Within a logical partition a range brings everybody's entries: read many to find few.
         let is_sieve = locality.is_some() && !terms.is_narrow;
-        if is_sieve
-            && let Some(batch) =
-                self.own_entries(ctx, partition, (span, &terms), direction, after, rows_max)?
-        {
-            return Ok(batch);
-        }
-        let batch = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
-        let mut rows = Vec::new();
+        let entries_max = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
+        let mut found = Entries::default();
         for mut range in terms.past(after, direction) {
             while !range.is_empty() {
                 check_deadline(ctx)?;
-                let page =
-                    reader.term_rows(&range, store_direction(direction), batch).map_err(failed)?;
-                for row in &page.rows {
-                    let Some(ordinal) = keys::ordinal_of(&row.key) else { continue };
-                    if locality.is_none_or(|(from, to)| (from..to).contains(&ordinal)) {
-                        rows.push(terms.position(&row.key, ordinal));
+                if is_sieve && self.is_sieved_enough(partition)? {
+                    if !found.rows.is_empty() {
+                        return Ok(found.batch(false));
+                    }
+                    let own = (span, &terms);
+                    let own = self.own_entries(ctx, partition, own, direction, after, rows_max)?;
+                    if let Some(batch) = own {
+                        return Ok(batch);
                     }
                 }
-                let Some(last) = page.rows.last().filter(|_| page.is_cut) else { break };
-                if rows.len() >= rows_max.min(ENTRIES) {
-                    return Ok(Batch { rows, is_last: false });
+                let (mut seen, mut last) = (0, Vec::new());
+                let mut act = |key: &[u8]| {
+                    seen += 1;
+                    if let Some(ordinal) = keys::ordinal_of(key)
+                        && locality.is_none_or(|(from, to)| (from..to).contains(&ordinal))
+                    {
+                        found.push(&terms, key, ordinal);
+                    }
+                    let is_cut = seen == entries_max;
+                    if is_cut {
+                        last.extend_from_slice(key);
+                    }
+                    !is_cut
+                };
+                let way = store_direction(direction);
+                reader.for_each_term(&range, way, &mut act).map_err(failed)?;
+                self.logical.sieved(if is_sieve { seen } else { 0 });
+                if seen < entries_max {
+                    break;
+                }
+                if found.rows.len() >= rows_max.min(ENTRIES) {
+                    return Ok(found.batch(false));
                 }
                 match direction {
-                    Direction::Ascending => range.start = [&last.key[..], &[0]].concat(),
-                    Direction::Descending => range.end = Some(last.key.to_vec()),
+                    Direction::Ascending => {
+                        last.push(0);
+                        range.start = last;
+                    }
+                    Direction::Descending => range.end = Some(last),
                 }
             }
         }
-        Ok(Batch { rows, is_last: true })
+        Ok(found.batch(true))
+    }
+
+    fn ordinals(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        span: &Span,
+        after: Option<&Position>,
+        rows_max: usize,
+    ) -> Answer<Ordinals> {
+        if let Some(found) = self.ordinals_of_key(ctx, partition, span, after, rows_max)? {
+            return Ok(found);
+        }
+        let ascending = Direction::Ascending;
+        Ok(Ordinals::of(self.entries(ctx, partition, span, ascending, after, rows_max)?))
     }
 
     fn items(&self, ctx: &Ctx, partition: usize, ordinals: &[u64]) -> Answer<Vec<Option<Item>>> {
@@ -350,8 +385,11 @@ impl Source for ContainerSource<'_> {
                     return Ok(count);
                 }
                 let forward = store::Direction::Forward;
-                let page = reader.term_rows(range, forward, most - count).map_err(failed)?;
-                count += page.rows.len();
+                let mut act = |_: &[u8]| {
+                    count += 1;
+                    count < most
+                };
+                reader.for_each_term(range, forward, &mut act).map_err(failed)?;
             }
         }
         Ok(count)
@@ -453,17 +491,103 @@ impl Terms {
         ranges
     }
 
-    fn position(&self, key: &Bytes, ordinal: u64) -> Position {
-        let key = key.slice(self.front..key.len() - 8);
-        let cut = match &self.composite {
-            Some(composite) => composite.cut(&key),
-            None => index::encode::cut(&key),
+    fn position(&self, key: &[u8], ordinal: u64) -> Position {
+        let values = self.values_of(key);
+        Position { key: Bytes::copy_from_slice(values), ordinal, cut: self.cut(values) }
+    }
+
+    /// What of a key is its values.
+    fn values_of<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        &key[self.front..key.len() - 8]
+    }
+
+    fn cut(&self, values: &[u8]) -> Option<usize> {
+        match &self.composite {
+            Some(composite) => composite.cut(values),
+            None => index::encode::cut(values),
+        }
+    }
+}
+
+/// Entries that were found. Their keys share one buffer, and equal keys one place in it.
+#[derive(Default)]
+struct Entries {
+    keys: Vec<u8>,
+    rows: Vec<Entry>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    key_start: usize,
+    key_end: usize,
+    ordinal: u64,
+    cut: Option<usize>,
+}
+
+impl Entries {
+    fn push(&mut self, terms: &Terms, key: &[u8], ordinal: u64) {
+        let values = terms.values_of(key);
+        let last = self.rows.last().filter(|row| &self.keys[row.key_start..row.key_end] == values);
+        let entry = match last {
+            Some(last) => Entry { ordinal, ..*last },
+            None => {
+                let key_start = self.keys.len();
+                self.keys.extend_from_slice(values);
+                let (key_end, cut) = (self.keys.len(), terms.cut(values));
+                Entry { key_start, key_end, ordinal, cut }
+            }
         };
-        Position { key, ordinal, cut }
+        self.rows.push(entry);
+    }
+
+    fn batch(self, is_last: bool) -> Batch<Position> {
+        let keys = Bytes::from(self.keys);
+        let position = |row: Entry| {
+            let Entry { key_start, key_end, ordinal, cut } = row;
+            Position { key: keys.slice(key_start..key_end), ordinal, cut }
+        };
+        Batch { rows: self.rows.into_iter().map(position).collect(), is_last }
     }
 }
 
 impl ContainerSource<'_> {
+    /// The ordinals of a span, if all its entries are next to each other and have one key.
+    fn ordinals_of_key(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        span: &Span,
+        after: Option<&Position>,
+        rows_max: usize,
+    ) -> Answer<Option<Ordinals>> {
+        let Some(terms) = self.terms(partition, span) else { return Ok(None) };
+        let ranges = terms.past(after, Direction::Ascending);
+        let [range] = &ranges[..] else { return Ok(None) };
+        if self.locality().is_some() && !terms.is_narrow {
+            return Ok(None);
+        }
+        self.open(ctx, partition, after.is_some());
+        check_deadline(ctx)?;
+        let rows_max = rows_max.clamp(1, ENTRIES);
+        let (mut ordinals, mut first, mut is_one_key) = (Vec::new(), None, true);
+        let mut act = |key: &[u8]| {
+            let Some(ordinal) = keys::ordinal_of(key) else { return true };
+            let first = first.get_or_insert_with(|| terms.position(key, ordinal));
+            is_one_key = first.key == terms.values_of(key);
+            ordinals.push(ordinal);
+            is_one_key && ordinals.len() < rows_max
+        };
+        let reader = self.reader(partition);
+        if !range.is_empty() {
+            reader.for_each_term(range, store::Direction::Forward, &mut act).map_err(failed)?;
+        }
+        let is_last = ordinals.len() < rows_max;
+        let is_cut = first.as_ref().is_some_and(|first| first.cut.is_some());
+        let last = ordinals.last().zip(first);
+        let last = last.map(|(&ordinal, first)| Position { ordinal, ..first });
+        Ok(is_one_key.then_some(Ordinals { ordinals, last, is_last, is_cut }))
+    }
+
     /// The terms of a span; `None` if nothing can be in it.
     fn terms(&self, partition: usize, span: &Span) -> Option<Terms> {
         let place = &self.partition(partition).place;

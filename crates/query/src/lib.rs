@@ -64,8 +64,8 @@ pub use plan_info::{
 pub use routing::{Pin, Routing, routing};
 pub use schema::{Computed, FullTextPath, Schema, VectorPath};
 pub use source::{
-    Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Point, Position, Sizes, Source, SourceError,
-    Span,
+    Batch, Bound, Bounds, Direction, KEY_BYTES_MAX, Ordinals, Point, Position, Sizes, Source,
+    SourceError, Span,
 };
 pub use state::{STATE_BYTES_MAX, State};
 pub use udf::{Argument, NoFunctions, Udf, UdfError};

@@ -89,6 +89,20 @@ pub trait Source {
         rows_max: usize,
     ) -> Result<Batch<Position>, SourceError>;
 
+    /// The ordinals of [`entries`](Source::entries) of a span of one key, ascending. For those who
+    /// need nothing else.
+    fn ordinals(
+        &self,
+        ctx: &Ctx,
+        partition: usize,
+        span: &Span,
+        after: Option<&Position>,
+        rows_max: usize,
+    ) -> Result<Ordinals, SourceError> {
+        let ascending = Direction::Ascending;
+        Ok(Ordinals::of(self.entries(ctx, partition, span, ascending, after, rows_max)?))
+    }
+
     /// The items at these ordinals, each if it is visible and in scope.
     fn items(
         &self,
@@ -262,6 +276,31 @@ pub struct Position {
     /// Where the first value ends of which the key does not hold all, if there is one: items whose
     /// keys are alike up to there may have different values and come in any order.
     pub cut: Option<usize>,
+}
+
+/// Some [`ordinals`](Source::ordinals).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ordinals {
+    /// They.
+    pub ordinals: Vec<u64>,
+    /// The last entry, to go on from.
+    pub last: Option<Position>,
+    /// Nothing follows.
+    pub is_last: bool,
+    /// The key does not hold the whole value.
+    pub is_cut: bool,
+}
+
+impl Ordinals {
+    /// The ordinals of entries.
+    pub fn of(entries: Batch<Position>) -> Ordinals {
+        Ordinals {
+            ordinals: entries.rows.iter().map(|entry| entry.ordinal).collect(),
+            is_cut: entries.rows.iter().any(|entry| entry.cut.is_some()),
+            is_last: entries.is_last,
+            last: entries.rows.into_iter().next_back(),
+        }
+    }
 }
 
 impl Position {

@@ -149,6 +149,16 @@ impl PartitionReader<'_> {
         Ok(count.max(0) as u64)
     }
 
+    /// Hands the term keys of a range to `act`, in order or reverse, until it says false.
+    pub fn for_each_term(
+        &self,
+        range: &Range,
+        direction: Direction,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        Ok(self.view.reader().for_each_key(Space::Term, range, direction, act)?)
+    }
+
     /// Term keys of a range, in order or reverse.
     pub fn term_rows(
         &self,

@@ -127,6 +127,19 @@ impl Reader for SnapshotReader {
         Ok(rows.finish())
     }
 
+    fn for_each_key(
+        &self,
+        space: Space,
+        range: &Range,
+        direction: Direction,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        match range.is_empty() {
+            true => Ok(()),
+            false => self.walk(&walk(space, range, direction), |key, _| Ok(act(key))),
+        }
+    }
+
     fn count(&self, space: Space, range: &Range) -> Result<u64> {
         let mut count = 0;
         if !range.is_empty() {

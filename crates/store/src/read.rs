@@ -130,6 +130,31 @@ pub trait Reader: Send + Sync {
     /// Rows of `range`.
     fn scan(&self, space: Space, range: &Range, options: ScanOptions) -> Result<Page>;
 
+    /// Hands the keys of `range` to `act`, in the order walked, until it says false. For those who
+    /// need no page of them.
+    fn for_each_key(
+        &self,
+        space: Space,
+        range: &Range,
+        direction: Direction,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<()> {
+        let mut rest = range.clone();
+        let rows_max = 256;
+        let options = ScanOptions { direction, rows_max, keys_only: true, bytes_max: usize::MAX };
+        loop {
+            let page = self.scan(space, &rest, options)?;
+            let is_wanted = page.rows.iter().all(|row| act(&row.key));
+            let Some(last) = page.rows.last().filter(|_| is_wanted && page.is_cut) else {
+                return Ok(());
+            };
+            match direction {
+                Direction::Forward => rest.start = [&last.key[..], &[0]].concat(),
+                Direction::Backward => rest.end = Some(last.key.to_vec()),
+            }
+        }
+    }
+
     /// How many keys lie in `range`.
     fn count(&self, space: Space, range: &Range) -> Result<u64> {
         let options = ScanOptions { keys_only: true, ..ScanOptions::default() };

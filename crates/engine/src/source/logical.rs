@@ -1,23 +1,25 @@
 //! The index of one logical partition, made when it is asked for.
 //!
-//! The entries of a range of keys are everybody's: to find those of one logical partition all of
-//! its physical partition would be read. A logical partition that is small beside it is read
-//! instead, and its entries are derived from its items. They are the same entries.
+//! The entries of a range of keys are everybody's: those of one logical partition are sieved out of
+//! them. Once that has cost as much as reading the logical partition would, it is read instead, and
+//! its entries are derived from its items. They are the same entries, so one can change to that
+//! anywhere.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use base::Ctx;
-use bytes::Bytes;
 use index::Scalar;
 use item::Item;
 use query::{Batch, Direction, Path, Position, Span};
 
 use super::{Answer, ContainerSource, ROWS, Terms, check_deadline, failed, index_path};
 
-/// A logical partition of up to so many items is always read.
+/// To look at so many entries costs as much as to read an item.
+const ENTRIES_PER_ITEM: u64 = 8;
+/// A logical partition of up to so many items is small.
 const ITEMS_SMALL: i64 = 1000;
-/// One of more is read if its physical partition has so many times more.
+/// One of more is small if its physical partition has so many times more.
 const ITEMS_FACTOR: i64 = 16;
 /// Most items, and most bytes of them, that are held.
 const ITEMS_MAX: i64 = 50_000;
@@ -29,9 +31,17 @@ pub(super) struct Logical {
     /// In the order of their ordinals; `None` if it is not small enough.
     items: OnceCell<Option<Vec<Item>>>,
     entries: RefCell<Vec<(Span, Rc<Vec<Position>>)>>,
+    /// Entries that were looked at to find the own ones, and after how many that is enough.
+    sieved: Cell<u64>,
+    sieved_max: OnceCell<u64>,
 }
 
 impl Logical {
+    /// Notes that so many entries more were looked at.
+    pub fn sieved(&self, entries: usize) {
+        self.sieved.set(self.sieved.get() + entries as u64);
+    }
+
     /// An item that was read already.
     pub fn item(&self, ordinal: u64) -> Option<Item> {
         let items = self.items.get()?.as_ref()?;
@@ -58,6 +68,27 @@ impl ContainerSource<'_> {
         }
         let entries = self.derived(partition, path, span, terms);
         Ok(Some(window(&entries, direction, after, rows_max.max(1))))
+    }
+
+    /// Whether reading the logical partition would have been cheaper by now.
+    pub(super) fn is_sieved_enough(&self, partition: usize) -> Answer<bool> {
+        let most = match self.logical.sieved_max.get() {
+            Some(most) => *most,
+            None => {
+                let most = self.sieved_max(partition)?;
+                *self.logical.sieved_max.get_or_init(|| most)
+            }
+        };
+        Ok(self.logical.sieved.get() >= most)
+    }
+
+    fn sieved_max(&self, partition: usize) -> Answer<u64> {
+        let Some((key, _)) = &self.fixed else { return Ok(u64::MAX) };
+        if !self.is_small(partition)? {
+            return Ok(u64::MAX);
+        }
+        let [items, _] = self.reader(partition).totals(Some(key)).map_err(failed)?;
+        Ok((items.max(0) as u64).saturating_mul(ENTRIES_PER_ITEM))
     }
 
     fn own_items(&self, ctx: &Ctx, partition: usize) -> Answer<Option<&Vec<Item>>> {
@@ -113,7 +144,7 @@ impl ContainerSource<'_> {
         for item in items.into_iter().flatten() {
             for node in path.values(item.root()) {
                 let term = index::term(&own_path, &Scalar::of(Some(node)));
-                let key: Bytes = place.term(&term, item.ordinal());
+                let key = place.term(&term, item.ordinal());
                 if terms.ranges.iter().any(|range| range.contains(&key)) {
                     entries.push(terms.position(&key, item.ordinal()));
                 }

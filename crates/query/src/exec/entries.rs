@@ -230,6 +230,7 @@ struct List<'a> {
     reader: Reader<'a>,
     partition: usize,
     span: &'a Span,
+    /// Empty whenever more is read.
     buffer: VecDeque<u64>,
     /// The last entry read.
     last: Option<Position>,
@@ -272,13 +273,11 @@ impl<'a> List<'a> {
         });
         let Reader { ctx, source, .. } = self.reader;
         let (partition, span) = (self.partition, self.span);
-        let ascending = Direction::Ascending;
-        let rows_max = self.rows_max;
-        let batch = source.entries(ctx, partition, span, ascending, after.as_ref(), rows_max)?;
-        self.is_last = batch.is_last || batch.rows.is_empty();
-        self.is_cut |= batch.rows.iter().any(|entry| entry.cut.is_some());
-        self.buffer.extend(batch.rows.iter().map(|entry| entry.ordinal));
-        self.last = batch.rows.into_iter().next_back().or(after);
+        let found = source.ordinals(ctx, partition, span, after.as_ref(), self.rows_max)?;
+        self.is_last = found.is_last || found.ordinals.is_empty();
+        self.is_cut |= found.is_cut;
+        self.buffer = found.ordinals.into();
+        self.last = found.last.or(after);
         Ok(())
     }
 }

@@ -175,9 +175,23 @@ fn check(view: &View, model: &Model, step: &Step) {
             let page = view.reader().scan(*space, range, *options).unwrap();
             let rows: Vec<_> = page.rows.into_iter().map(|row| (row.key, row.value)).collect();
             assert_eq!((rows, page.is_cut), model.scan(*space, range, options));
+            check_walk(view, model, *space, range, options);
         }
         Step::Commits(_) | Step::KeepView | Step::Flush | Step::Compact | Step::Reopen => {}
     }
+}
+
+/// As many keys as rows are asked for, one by one.
+fn check_walk(view: &View, model: &Model, space: Space, range: &Range, options: &ScanOptions) {
+    let mut keys = Vec::new();
+    let mut act = |key: &[u8]| {
+        keys.push(Bytes::copy_from_slice(key));
+        keys.len() < options.rows_max
+    };
+    view.reader().for_each_key(space, range, options.direction, &mut act).unwrap();
+    let options = ScanOptions { bytes_max: usize::MAX, ..*options };
+    let expect = model.scan(space, range, &options).0.into_iter().map(|(key, _)| key);
+    assert!(keys.into_iter().eq(expect), "{range:?}");
 }
 
 fn step() -> impl Strategy<Value = Step> {
