@@ -2,6 +2,10 @@
 //!
 //! Prints microseconds per operation, the best of several rounds: a fresh runtime, an empty procedure
 //! through the pool, one that reads and replaces an item, and calls of user-defined functions.
+//!
+//! With a number behind it, it only runs that many empty procedures, or with a further word those that
+//! read and replace, for tools that count instructions: the difference of two such runs is what the
+//! executions cost.
 
 #![allow(clippy::unwrap_used)] // A measurement that cannot go on fails there.
 
@@ -34,14 +38,23 @@ impl Host for One {
     }
 }
 
+const INCREMENT: &str = "function () { var c = getContext().getCollection(); \
+    c.readDocument(c.getAltLink() + '/docs/a', function (e, d) { d.n++; c.replaceDocument(d._self, d); }); }";
+
 fn main() {
     let item = kilobyte();
+    if let Some(calls) = std::env::args().nth(1) {
+        let calls: usize = calls.parse().unwrap();
+        let source = if std::env::args().nth(2).is_some() { INCREMENT } else { "function () {}" };
+        let mut once = executor(source, &item);
+        return (0..calls).for_each(|_| {
+            once();
+        });
+    }
     println!("item of {} bytes", item.text_len());
     fresh_runtime();
     procedure("empty procedure", "function () {}", &item);
-    let increment = "function () { var c = getContext().getCollection(); \
-        c.readDocument(c.getAltLink() + '/docs/a', function (e, d) { d.n++; c.replaceDocument(d._self, d); }); }";
-    procedure("read and replace", increment, &item);
+    procedure("read and replace", INCREMENT, &item);
     let number = Value::Number(3.0);
     function("scalar function", "function (x) { return x * 2; }", Argument::Value(&number));
     function(
@@ -51,7 +64,7 @@ fn main() {
     );
     function("whole item", "function (d) { return d.n; }", Argument::Node(item.root()));
     function("whole item in and out", "function (d) { return d; }", Argument::Node(item.root()));
-    compile(increment);
+    compile(INCREMENT);
 }
 
 /// The best of several rounds, in microseconds per call.
@@ -73,7 +86,8 @@ fn fresh_runtime() {
     });
 }
 
-fn procedure(name: &str, source: &str, item: &Item) {
+/// Runs a procedure and waits for its answer; returns the time inside.
+fn executor(source: &str, item: &Item) -> impl FnMut() -> Duration {
     let pool = Pool::new(PoolOptions { threads: 1, limits: Limits::default() });
     let program = Arc::new(Program::compile("bench", source).unwrap());
     let call = Call {
@@ -87,7 +101,8 @@ fn procedure(name: &str, source: &str, item: &Item) {
         },
         is_logging: false,
     };
-    let once = || {
+    let item = item.clone();
+    move || {
         let (sender, receiver) = mpsc::channel();
         let (call, host) = (call.clone(), One(item.clone()));
         let running = pool.submit(
@@ -103,7 +118,11 @@ fn procedure(name: &str, source: &str, item: &Item) {
         let inside = receiver.recv().unwrap();
         running.detach();
         inside
-    };
+    }
+}
+
+fn procedure(name: &str, source: &str, item: &Item) {
+    let mut once = executor(source, item);
     measure(&format!("{name}, back to back"), 300, || {
         once();
     });

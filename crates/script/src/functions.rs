@@ -4,7 +4,7 @@
 //! the functions are resolved once, arguments go over without text between. They find the language
 //! and nothing else: no context, no container, no log.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -32,7 +32,7 @@ pub enum Argument<'a> {
 pub struct Functions {
     functions: Vec<Loaded>,
     // Last, because the handles above must go before their runtime.
-    machine: Machine,
+    machine: Rc<Machine>,
 }
 
 impl Functions {
@@ -44,12 +44,13 @@ impl Functions {
         until: Instant,
     ) -> Result<Functions, Failure> {
         let machine = Machine::new(limits).map_err(|_| exception(errors::out_of_memory(), 0))?;
-        Functions::on(machine, programs, until, None)
+        Functions::on(Rc::new(machine), programs, until, None)
     }
 
-    /// Functions on a machine that was made before.
+    /// Functions on a machine that was made before. Whoever made it may rewind it when it is the only
+    /// owner again.
     pub(crate) fn on(
-        machine: Machine,
+        machine: Rc<Machine>,
         programs: &[Arc<Program>],
         until: Instant,
         revoked: Option<Arc<AtomicBool>>,
@@ -70,8 +71,8 @@ impl Functions {
             let called = self.call_in(&ctx, function, arguments);
             called.map_err(|unfit| failure(&self.machine, &ctx, unfit))
         };
-        // The binding panics where an allocation of the engine fails.
-        catch_unwind(AssertUnwindSafe(|| self.machine.context.with(call)))
+        self.machine
+            .guarded(call)
             .unwrap_or_else(|_| Err(exception(errors::out_of_memory(), self.fuel())))
     }
 

@@ -1,14 +1,14 @@
 //! Stored procedures, triggers and user-defined functions in a bounded JavaScript runtime.
 //!
 //! ```text
-//! Pool ── thread ── Session ─┬─ execute(Call) ─▶ Stage: fresh runtime + API prelude ─▶ Outcome
+//! Pool ── thread ── Session ─┬─ execute(Call) ─▶ Stage: runtime as new + API prelude ─▶ Outcome
 //!   │                        └─ functions(…)  ─▶ Functions: one runtime per query
 //!   └── watchdog                    │
 //!                                 Host: the port through which scripts reach items
 //! ```
 //!
 //! LAYOUT     `operation` (the port), `call` (one run), `program` (source to bytecode), `machine` (one
-//!            runtime and its limits), `convert` (values in and out), `errors` (what escaped),
+//!            runtime and its limits), `memory` (putting it back to how it was), `convert` (values in and out), `errors` (what escaped),
 //!            `natives` and `prelude/*.js` (the server-side API), `translate` (predicates as SQL),
 //!            `run` (procedures and triggers), `functions` (user-defined functions), `pool`.
 //!
@@ -25,6 +25,7 @@ mod convert;
 mod errors;
 mod functions;
 mod machine;
+mod memory;
 mod natives;
 mod operation;
 mod pool;

@@ -1,24 +1,34 @@
-//! One runtime: an engine instance with its limits, made before it is needed and used once.
+//! One runtime: an engine instance with its limits, made before it is needed.
 //!
-//! Making and freeing one takes far longer than running a short script, so each thread makes its next
-//! machine while it waits and frees the spent one after the answer is out.
+//! Making and freeing one takes far longer than running a short script. So it is made once, kept as it
+//! then is, and put back to that after each use:
+//!
+//! ```text
+//! new → keep → [ load → start → … → rewind ]*
+//! ```
 //!
 //! INVARIANTS
-//! (M1) Nothing of a machine outlives it, and no machine runs two scripts: a script cannot see what
-//!      another left.
+//! (M1) Every use finds the machine as `keep` found it, byte for byte: a script cannot see what another
+//!      left.
 //! (M2) Code of a script runs only after `start`, so there is always a deadline and a memory limit.
 //! (M3) Bytecode is read only while there is memory for it.
+//! (M4) Of a use no handle on a value outlives it; handles from before `keep` are neither dropped nor
+//!      added to.
+//! (M5) A machine in which the binding panicked is not used again.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use base::Random;
 use rquickjs::context::intrinsic;
-use rquickjs::{Context, Ctx, Function, Persistent, Runtime, String as JsString};
+use rquickjs::{ArrayBuffer, Context, Ctx, Function, Persistent, Runtime};
 
 use crate::call::Limits;
+use crate::memory::Memory;
 use crate::program::Program;
 
 /// Interpreter steps between two polls of the interrupt handler, as the engine counts them.
@@ -29,7 +39,7 @@ const COLLECT_FROM_BYTES: usize = 8 << 20;
 
 /// Memory that is freed when a script has to end. The engine makes an error for that, and if there is
 /// no memory for it, throws something that the script can catch.
-const RESERVE_BYTES: usize = 32 << 10;
+static RESERVE: &[u8] = &[0; 32 << 10];
 
 /// What a script can use of the language. Without `Eval`, `eval` and `new Function` throw.
 type Intrinsics = (
@@ -49,33 +59,79 @@ pub(crate) type Loaded = Persistent<Function<'static>>;
 
 /// A runtime with its one context.
 pub(crate) struct Machine {
+    /// Held so that no script can free it: its other half is outside the memory of the runtime.
+    _random: Persistent<Function<'static>>,
     pub(crate) context: Context,
     pub(crate) watch: Rc<Watch>,
     pub(crate) limits: Limits,
+    memory: Memory,
+    /// False: the binding panicked in it.
+    is_sound: Cell<bool>,
 }
 
 impl Machine {
     /// A runtime with the guards in place. Costs about as much as a hundred function calls.
     pub(crate) fn new(limits: &Limits) -> rquickjs::Result<Machine> {
-        let runtime = Runtime::new()?;
+        let memory = Memory::default();
+        let runtime = Runtime::new_with_alloc(memory.clone())?;
         runtime.set_max_stack_size(limits.stack_bytes);
         runtime.set_gc_threshold(COLLECT_FROM_BYTES);
         let watch = Rc::new(Watch::default());
         let polled = watch.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || polled.poll())));
         let context = Context::custom::<Intrinsics>(&runtime)?;
-        context.with(|ctx| {
-            guards().load(&ctx)?.call::<_, ()>(())?;
-            watch.set_reserve(JsString::from_str(ctx, &" ".repeat(RESERVE_BYTES))?);
-            Ok::<_, rquickjs::Error>(())
+        let random = context.with(|ctx| {
+            let numbers = Random::from_entropy();
+            let random = Function::new(ctx.clone(), move || fraction(numbers.next()))?;
+            guards().load(&ctx)?.call::<_, ()>((random.clone(),))?;
+            Ok::<_, rquickjs::Error>(Persistent::save(&ctx, random))
         })?;
-        Ok(Machine { context, watch, limits: limits.clone() })
+        Ok(Machine { _random: random, context, watch, limits: limits.clone(), memory, is_sound: Cell::new(true) })
+    }
+
+    /// Makes the present state the one that every use begins with.
+    pub(crate) fn keep(&self) -> rquickjs::Result<()> {
+        self.memory.keep();
+        self.set_reserve()
+    }
+
+    /// Puts the machine back after a use. False: it cannot be used again.
+    pub(crate) fn rewind(&mut self) -> bool {
+        // M5.
+        if !self.is_sound.get() {
+            return false;
+        }
+        self.watch.rewind();
+        // SAFETY: M4, and the reserve, the one handle that changes, is gone. Nobody is inside: that would
+        // take a reference to this machine.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.memory.restore();
+        }
+        self.set_reserve().is_ok()
+    }
+
+    /// Calls into the engine. The binding panics where an allocation of the engine fails; that is noted.
+    pub(crate) fn guarded<T>(&self, call: impl FnOnce(Ctx<'_>) -> T) -> std::thread::Result<T> {
+        let called = catch_unwind(AssertUnwindSafe(|| self.context.with(call)));
+        if called.is_err() {
+            self.is_sound.set(false);
+        }
+        called
     }
 
     /// Loads a program. Before `start`, because the engine does not survive running out of memory
     /// while it reads bytecode.
     pub(crate) fn load(&self, program: &Program) -> rquickjs::Result<Loaded> {
-        self.context.with(|ctx| program.load(&ctx).map(|loaded| Persistent::save(&ctx, loaded)))
+        let load = |ctx: Ctx<'_>| program.load(&ctx).map(|loaded| Persistent::save(&ctx, loaded));
+        self.guarded(load).unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn set_reserve(&self) -> rquickjs::Result<()> {
+        self.context.with(|ctx| {
+            self.watch.set_reserve(ArrayBuffer::new_copy(ctx, RESERVE)?);
+            Ok(())
+        })
     }
 
     /// Puts the limits of a call in place.
@@ -95,6 +151,11 @@ impl Drop for Machine {
     fn drop(&mut self) {
         self.watch.reserve.borrow_mut().take();
     }
+}
+
+/// A number from 0 to below 1, from as many bits as it has.
+fn fraction(bits: u64) -> f64 {
+    (bits >> (u64::BITS - f64::MANTISSA_DIGITS)) as f64 / (1u64 << f64::MANTISSA_DIGITS) as f64
 }
 
 fn guards() -> &'static Program {
@@ -132,10 +193,19 @@ pub(crate) struct Watch {
     revoked: RefCell<Option<Arc<AtomicBool>>>,
     end: Cell<Option<End>>,
     polls: Cell<u64>,
-    reserve: RefCell<Option<Persistent<JsString<'static>>>>,
+    reserve: RefCell<Option<Persistent<ArrayBuffer<'static>>>>,
 }
 
 impl Watch {
+    /// Forgets everything about a use.
+    fn rewind(&self) {
+        drop(self.reserve.borrow_mut().take());
+        drop(self.revoked.borrow_mut().take());
+        self.until.set(None);
+        self.end.set(None);
+        self.polls.set(0);
+    }
+
     /// Sets the deadline, and the flag by which others end the script.
     fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
         self.polls.set(0);
@@ -172,9 +242,9 @@ impl Watch {
         self.end.get()
     }
 
-    fn set_reserve(&self, text: JsString<'_>) {
-        let ctx = text.ctx().clone();
-        *self.reserve.borrow_mut() = Some(Persistent::save(&ctx, text));
+    fn set_reserve(&self, reserve: ArrayBuffer<'_>) {
+        let ctx = reserve.ctx().clone();
+        *self.reserve.borrow_mut() = Some(Persistent::save(&ctx, reserve));
     }
 
     fn poll(&self) -> bool {

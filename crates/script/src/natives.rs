@@ -65,6 +65,17 @@ impl Desk {
         Some(operation)
     }
 
+    /// Forgets everything about a run.
+    pub(crate) fn rewind(&self) {
+        self.clear();
+        drop(self.port.borrow_mut().take());
+        self.log.borrow_mut().clear();
+        self.aborted.borrow_mut().take();
+        self.accept_until.set(None);
+        self.is_in_host.set(false);
+        self.log_bytes_left.set(self.limits.log_bytes);
+    }
+
     /// Forgets what is queued.
     pub(crate) fn clear(&self) {
         self.queue.borrow_mut().clear();

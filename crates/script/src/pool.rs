@@ -22,6 +22,7 @@ mod job;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -208,7 +209,7 @@ impl Shared {
         while let Some(job) = self.next(&mut bench) {
             // Whatever the work throws is in its answer; this is for answers that throw.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run(&mut bench)));
-            bench.clear();
+            bench.renew();
             if !self.finished(&job) {
                 return;
             }
@@ -328,17 +329,20 @@ impl State {
     }
 }
 
-/// What a thread keeps at hand: machines for the next calls, and those to be freed.
+/// What a thread keeps at hand: machines for the next work, and those of the last.
 pub(crate) struct Bench {
     limits: Limits,
     stage: Option<Stage>,
-    machine: Option<Machine>,
-    spent: Vec<Stage>,
+    /// Used, and to be made as new.
+    spent: Option<Stage>,
+    machine: Option<Rc<Machine>>,
+    /// Lent to the functions of a query, and to be made as new when they are gone.
+    lent: Option<Rc<Machine>>,
 }
 
 impl Bench {
     fn new(limits: &Limits) -> Bench {
-        Bench { limits: limits.clone(), stage: None, machine: None, spent: Vec::new() }
+        Bench { limits: limits.clone(), stage: None, spent: None, machine: None, lent: None }
     }
 
     fn is_ready(&self) -> bool {
@@ -350,30 +354,60 @@ impl Bench {
         if self.stage.is_none() {
             self.stage = Stage::new(&self.limits).ok();
         } else if self.machine.is_none() {
-            self.machine = Machine::new(&self.limits).ok();
+            self.machine = new_machine(&self.limits).ok();
         }
     }
 
     pub(crate) fn take_stage(&mut self) -> rquickjs::Result<Stage> {
+        self.renew_stage();
         self.stage.take().map_or_else(|| Stage::new(&self.limits), Ok)
     }
 
-    pub(crate) fn take_machine(&mut self) -> rquickjs::Result<Machine> {
-        self.machine.take().map_or_else(|| Machine::new(&self.limits), Ok)
+    /// A machine for functions. While they are there, the next call gets another.
+    pub(crate) fn lend_machine(&mut self) -> rquickjs::Result<Rc<Machine>> {
+        self.renew_machine();
+        let machine = self.machine.take().map_or_else(|| new_machine(&self.limits), Ok)?;
+        self.lent = Some(machine.clone());
+        Ok(machine)
     }
 
-    /// Puts a used stage aside; it is freed after the answer.
+    /// Puts a used stage aside; it is made as new after the answer.
     pub(crate) fn discard(&mut self, stage: Stage) {
-        self.spent.push(stage);
+        self.spent = Some(stage);
     }
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    fn clear(&mut self) {
-        self.spent.clear();
+    fn renew(&mut self) {
+        self.renew_stage();
+        self.renew_machine();
     }
+
+    fn renew_stage(&mut self) {
+        if let Some(mut stage) = self.spent.take()
+            && stage.rewind()
+        {
+            self.stage = Some(stage);
+        }
+    }
+
+    fn renew_machine(&mut self) {
+        // M4: whoever has handles in the machine is an owner of it.
+        if let Some(mut machine) = self.lent.take()
+            && Rc::get_mut(&mut machine).is_some_and(Machine::rewind)
+        {
+            self.machine = Some(machine);
+        }
+    }
+}
+
+/// A machine that can be used any number of times.
+fn new_machine(limits: &Limits) -> rquickjs::Result<Rc<Machine>> {
+    let machine = Machine::new(limits)?;
+    machine.keep()?;
+    Ok(Rc::new(machine))
 }
 
 #[cfg(target_os = "linux")]

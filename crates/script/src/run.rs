@@ -1,4 +1,4 @@
-//! One run of a procedure or trigger.
+//! Runs of procedures and triggers, one after the other.
 //!
 //! ```text
 //! begin → main body → [ jobs → next operation → its callback ]* → finish
@@ -12,7 +12,7 @@
 //! (R1) No callback runs inside another turn of the script.
 //! (R2) After a reason to end is noted, no further code of the script runs.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -31,11 +31,13 @@ use crate::operation::Reply;
 use crate::port::Port;
 use crate::program::Program;
 
-/// A machine with the server-side API in place, for one call.
+/// A machine with the server-side API in place.
 pub(crate) struct Stage {
     begin: Persistent<Function<'static>>,
     deliver: Persistent<Function<'static>>,
     finish: Persistent<Function<'static>>,
+    /// Held so that no script can free them: their other half is outside the memory of the machine.
+    _natives: Vec<Persistent<Function<'static>>>,
     desk: Rc<Desk>,
     // Last, because the handles above must go before their runtime.
     machine: Machine,
@@ -60,18 +62,27 @@ impl Stage {
         let machine = Machine::new(limits)?;
         let desk = Desk::new(machine.watch.clone(), limits);
         let desk = Rc::new(desk);
-        let (begin, deliver, finish) = machine.context.with(|ctx| {
+        let ([begin, deliver, finish], natives) = machine.context.with(|ctx| {
             let native = natives::install(&ctx, &desk)?;
-            let handles: JsObject<'_> = api().load(&ctx)?.call((native,))?;
-            let handle = |name: &str| -> rquickjs::Result<_> {
-                Ok(Persistent::save(&ctx, handles.get::<_, Function<'_>>(name)?))
-            };
-            Ok::<_, rquickjs::Error>((handle("begin")?, handle("deliver")?, handle("finish")?))
+            let handles: JsObject<'_> = api().load(&ctx)?.call((native.clone(),))?;
+            let save = |function| Persistent::save(&ctx, function);
+            let handle = |name: &str| handles.get::<_, Function<'_>>(name).map(save);
+            let natives = native.props::<String, Function<'_>>().map(|member| Ok(save(member?.1)));
+            let natives = natives.collect::<rquickjs::Result<Vec<_>>>()?;
+            Ok::<_, rquickjs::Error>(([handle("begin")?, handle("deliver")?, handle("finish")?], natives))
         })?;
-        Ok(Stage { begin, deliver, finish, desk, machine })
+        machine.keep()?;
+        Ok(Stage { begin, deliver, finish, _natives: natives, desk, machine })
     }
 
-    /// Runs a script to its end.
+    /// Makes the stage as new. False: it cannot be used again.
+    pub(crate) fn rewind(&mut self) -> bool {
+        self.desk.rewind();
+        // M4: a run leaves texts and values of ours, and the handles here are as they were made.
+        self.machine.rewind()
+    }
+
+    /// Runs a script to its end. After that, the stage must be rewound.
     pub(crate) fn run(
         &self,
         call: &Call,
@@ -84,8 +95,7 @@ impl Stage {
             return Err(self.failure(None));
         };
         self.machine.start(times.until, Some(times.revoked));
-        let run = || self.machine.context.with(|ctx| self.run_in(&ctx, call, function));
-        let ran = catch_unwind(AssertUnwindSafe(run));
+        let ran = self.machine.guarded(|ctx| self.run_in(&ctx, call, function));
         self.desk.clear();
         self.desk.port.borrow_mut().take();
         match ran {
@@ -93,7 +103,6 @@ impl Stage {
             Ok(Err(Break::Thrown(thrown))) => Err(self.failure(Some(thrown))),
             Ok(Err(Break::Ended)) => Err(self.failure(None)),
             Err(panic) if self.desk.is_in_host.get() => resume_unwind(panic),
-            // The binding panics where an allocation of the engine fails.
             Err(_) => Err(self.failure(Some(errors::out_of_memory()))),
         }
     }

@@ -217,7 +217,7 @@ pub struct Session<'a, H> {
 }
 
 impl<H: Send + 'static> Session<'_, H> {
-    /// Runs a script in a fresh runtime. Its operations go to the session's host. All scripts of a
+    /// Runs a script in a runtime as new. Its operations go to the session's host. All scripts of a
     /// session share its time.
     pub fn execute(&mut self, call: Call) -> Result<Outcome, Failure>
     where
@@ -231,7 +231,7 @@ impl<H: Send + 'static> Session<'_, H> {
 
     /// The functions of a query, in one runtime for all their calls.
     pub fn functions(&mut self, programs: &[Arc<Program>]) -> Result<Functions, Failure> {
-        let machine = self.bench.take_machine().map_err(|_| out_of_memory())?;
+        let machine = self.bench.lend_machine().map_err(|_| out_of_memory())?;
         let times = self.times();
         Functions::on(machine, programs, times.until, Some(times.revoked))
     }

@@ -1,5 +1,5 @@
 // What every runtime gets before a script: bounds where the engine looks neither at the clock nor at the
-// memory, and an Error that takes a number.
+// memory, an Error that takes a number, and random numbers.
 
 // More elements than fit into the memory of a runtime: only an array with holes, or an object that
 // merely claims a length, is longer.
@@ -74,7 +74,18 @@ function numberErrors(global) {
   global.Error = Error;
 }
 
-export default function install() {
+// Every script finds the state of the engine's own random numbers as it was in the beginning.
+function randomize(math, next) {
+  const replaced = {
+    random() {
+      return next();
+    },
+  };
+  math.random = replaced.random;
+}
+
+export default function install(next) {
   boundArrays(Array.prototype);
   numberErrors(globalThis);
+  randomize(Math, next);
 }
