@@ -4,6 +4,7 @@ use rquickjs::{Ctx, Object, Value as JsValue};
 
 use crate::convert::{self, Bounds};
 use crate::machine::PRELUDE;
+use crate::memory::Memory;
 use crate::program::source_column;
 
 /// Longest message that is passed on.
@@ -20,9 +21,12 @@ pub(crate) struct Thrown {
 }
 
 /// Takes the pending exception.
-pub(crate) fn take(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Thrown {
+pub(crate) fn take(ctx: &Ctx<'_>, error: &rquickjs::Error, memory: &Memory) -> Thrown {
     if error.is_exception() {
-        return read(&ctx.catch());
+        let thrown = ctx.catch();
+        // The engine throws null when there is no memory left for an error.
+        let is_void = thrown.is_null() && memory.has_run_out();
+        return if is_void { out_of_memory() } else { read(&thrown) };
     }
     if matches!(error, rquickjs::Error::Allocation) {
         return out_of_memory();
@@ -39,9 +43,6 @@ pub(crate) fn out_of_memory() -> Thrown {
 pub(crate) fn read(value: &JsValue<'_>) -> Thrown {
     let thrown = match value.as_object() {
         Some(object) => read_object(object),
-        // The engine throws null when there is no memory left for an error. A script that throws
-        // null itself gets the same message.
-        None if value.is_null() => out_of_memory(),
         None => Thrown { message: text_of(value), ..Thrown::default() },
     };
     // Whatever the getters threw.

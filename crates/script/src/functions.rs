@@ -103,7 +103,7 @@ impl Functions {
 
 fn failure(machine: &Machine, ctx: &Ctx<'_>, unfit: Unfit) -> Failure {
     let thrown = match unfit {
-        Unfit::Thrown(error) => errors::take(ctx, &error),
+        Unfit::Thrown(error) => errors::take(ctx, &error, &machine.memory),
         Unfit::TooLarge => {
             let message = "Error: The result is too large.".to_owned();
             Thrown { number: 413, message, ..Thrown::default() }

@@ -25,7 +25,7 @@ use std::time::Instant;
 
 use base::Random;
 use rquickjs::context::intrinsic;
-use rquickjs::{ArrayBuffer, Context, Ctx, Function, Persistent, Runtime};
+use rquickjs::{Context, Ctx, Function, Persistent, Runtime};
 
 use crate::call::Limits;
 use crate::memory::Memory;
@@ -37,9 +37,9 @@ pub(crate) const STEPS_PER_POLL: u64 = 10_000;
 /// Garbage that a runtime may hold before it looks for cycles. Most scripts end before.
 const COLLECT_FROM_BYTES: usize = 8 << 20;
 
-/// Memory that is freed when a script has to end. The engine makes an error for that, and if there is
-/// no memory for it, throws something that the script can catch.
-static RESERVE: &[u8] = &[0; 32 << 10];
+/// Memory beyond the limit for a script that has to end. The engine makes an error for that, and if
+/// there is no memory for it, throws something that the script can catch.
+const RESERVE_BYTES: usize = 32 << 10;
 
 /// What a script can use of the language. Without `Eval`, `eval` and `new Function` throw.
 type Intrinsics = (
@@ -64,7 +64,7 @@ pub(crate) struct Machine {
     pub(crate) context: Context,
     pub(crate) watch: Rc<Watch>,
     pub(crate) limits: Limits,
-    memory: Memory,
+    pub(crate) memory: Memory,
     /// False: the binding panicked in it.
     is_sound: Cell<bool>,
 }
@@ -76,7 +76,7 @@ impl Machine {
         let runtime = Runtime::new_with_alloc(memory.clone())?;
         runtime.set_max_stack_size(limits.stack_bytes);
         runtime.set_gc_threshold(COLLECT_FROM_BYTES);
-        let watch = Rc::new(Watch::default());
+        let watch = Rc::new(Watch::new(memory.clone(), limits.memory_bytes));
         let polled = watch.clone();
         runtime.set_interrupt_handler(Some(Box::new(move || polled.poll())));
         let context = Context::custom::<Intrinsics>(&runtime)?;
@@ -90,9 +90,8 @@ impl Machine {
     }
 
     /// Makes the present state the one that every use begins with.
-    pub(crate) fn keep(&self) -> rquickjs::Result<()> {
+    pub(crate) fn keep(&self) {
         self.memory.keep();
-        self.set_reserve()
     }
 
     /// Puts the machine back after a use. False: it cannot be used again.
@@ -102,13 +101,12 @@ impl Machine {
             return false;
         }
         self.watch.rewind();
-        // SAFETY: M4, and the reserve, the one handle that changes, is gone. Nobody is inside: that would
-        // take a reference to this machine.
+        // SAFETY: M4. Nobody is inside, which would take a reference to this machine.
         #[allow(unsafe_code)]
         unsafe {
             self.memory.restore();
         }
-        self.set_reserve().is_ok()
+        true
     }
 
     /// Calls into the engine. The binding panics where an allocation of the engine fails; that is noted.
@@ -127,29 +125,15 @@ impl Machine {
         self.guarded(load).unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn set_reserve(&self) -> rquickjs::Result<()> {
-        self.context.with(|ctx| {
-            self.watch.set_reserve(ArrayBuffer::new_copy(ctx, RESERVE)?);
-            Ok(())
-        })
-    }
-
     /// Puts the limits of a call in place.
     pub(crate) fn start(&self, until: Instant, revoked: Option<Arc<AtomicBool>>) {
-        self.context.runtime().set_memory_limit(self.limits.memory_bytes);
+        self.memory.set_limit(self.limits.memory_bytes);
         self.watch.start(until, revoked);
     }
 
     /// Runs promise jobs until there are none, or the script has to end.
     pub(crate) fn run_jobs(&self, ctx: &Ctx<'_>) {
         while self.watch.end().is_none() && ctx.execute_pending_job() {}
-    }
-}
-
-/// The reserve is a value of the engine and must go before it.
-impl Drop for Machine {
-    fn drop(&mut self) {
-        self.watch.reserve.borrow_mut().take();
     }
 }
 
@@ -187,19 +171,29 @@ pub(crate) enum End {
 }
 
 /// What the interrupt handler looks at.
-#[derive(Default)]
 pub(crate) struct Watch {
     until: Cell<Option<Instant>>,
     revoked: RefCell<Option<Arc<AtomicBool>>>,
     end: Cell<Option<End>>,
     polls: Cell<u64>,
-    reserve: RefCell<Option<Persistent<ArrayBuffer<'static>>>>,
+    memory: Memory,
+    memory_bytes_max: usize,
 }
 
 impl Watch {
+    fn new(memory: Memory, memory_bytes_max: usize) -> Watch {
+        Watch {
+            until: Cell::default(),
+            revoked: RefCell::default(),
+            end: Cell::default(),
+            polls: Cell::default(),
+            memory,
+            memory_bytes_max,
+        }
+    }
+
     /// Forgets everything about a use.
     fn rewind(&self) {
-        drop(self.reserve.borrow_mut().take());
         drop(self.revoked.borrow_mut().take());
         self.until.set(None);
         self.end.set(None);
@@ -242,21 +236,28 @@ impl Watch {
         self.end.get()
     }
 
-    fn set_reserve(&self, reserve: ArrayBuffer<'_>) {
-        let ctx = reserve.ctx().clone();
-        *self.reserve.borrow_mut() = Some(Persistent::save(&ctx, reserve));
-    }
-
     fn poll(&self) -> bool {
         self.polls.set(self.polls.get() + 1);
         let has_ended = self.end().is_some();
         if has_ended {
-            self.reserve.borrow_mut().take();
+            self.memory.set_limit(self.memory_bytes_max.saturating_add(RESERVE_BYTES));
         }
         has_ended
     }
 
     fn is_revoked(&self) -> bool {
         self.revoked.borrow().as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fraction;
+
+    #[test]
+    fn fractions_are_below_one() {
+        assert_eq!(fraction(0), 0.0);
+        assert_eq!(fraction(1 << 63), 0.5);
+        assert_eq!(fraction(u64::MAX), 1.0 - f64::EPSILON / 2.0);
     }
 }

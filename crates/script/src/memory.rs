@@ -21,8 +21,9 @@
 //!      it makes a young one.
 //! (A2) Blocks that nobody freed go with the runtime, so nothing leaks.
 //! (A3) What the bytes of a kept block point to outside of the runtime lives as long as the runtime.
+//! (A4) All blocks together are no larger than the limit, or what they were when it was set.
 //!
-//! ELSEWHERE  Who may restore, and when: `machine`. The limit on the memory: the engine counts.
+//! ELSEWHERE  Who may restore, and when: `machine`.
 
 #![allow(unsafe_code)] // An allocator of a C library; this module is the place for it.
 
@@ -45,9 +46,21 @@ impl Memory {
         assert!(blocks.kept.is_empty(), "kept twice");
         let young = std::mem::take(&mut blocks.young);
         blocks.kept = young.into_iter().map(Kept::new).collect();
+        blocks.kept_bytes = blocks.bytes;
     }
 
-    /// Puts every byte back to how it was when it was kept, and frees what was added since.
+    /// Sets the size up to which it may grow; usize::MAX: any.
+    pub(crate) fn set_limit(&self, bytes_max: usize) {
+        self.0.borrow_mut().bytes_max = bytes_max;
+    }
+
+    /// Whether there was not enough of it, since it was made or restored.
+    pub(crate) fn has_run_out(&self) -> bool {
+        self.0.borrow().has_run_out
+    }
+
+    /// Puts every byte back to how it was when it was kept, and frees what was added since. There is no
+    /// limit then.
     ///
     /// # Safety
     ///
@@ -57,6 +70,9 @@ impl Memory {
         let mut blocks = self.0.borrow_mut();
         blocks.free_young();
         blocks.kept.iter().for_each(Kept::restore);
+        blocks.bytes = blocks.kept_bytes;
+        blocks.bytes_max = usize::MAX;
+        blocks.has_run_out = false;
     }
 }
 
@@ -64,12 +80,11 @@ impl Memory {
 // and behind a header that has their size.
 unsafe impl Allocator for Memory {
     fn alloc(&mut self, size: usize) -> *mut u8 {
-        self.0.borrow_mut().add(Block::new(size, Fill::Any))
+        self.0.borrow_mut().add(size, Fill::Any)
     }
 
     fn calloc(&mut self, count: usize, size: usize) -> *mut u8 {
-        let block = count.checked_mul(size).and_then(|size| Block::new(size, Fill::Zero));
-        self.0.borrow_mut().add(block)
+        self.0.borrow_mut().add(count.saturating_mul(size), Fill::Zero)
     }
 
     unsafe fn dealloc(&mut self, at: *mut u8) {
@@ -90,18 +105,40 @@ unsafe impl Allocator for Memory {
     }
 }
 
-#[derive(Default)]
 struct Blocks {
     kept: Vec<Kept>,
     /// Each knows its place in this list.
     young: Vec<Block>,
+    /// Of all of them.
+    bytes: usize,
+    kept_bytes: usize,
+    bytes_max: usize,
+    has_run_out: bool,
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks {
+            kept: Vec::new(),
+            young: Vec::new(),
+            bytes: 0,
+            kept_bytes: 0,
+            bytes_max: usize::MAX,
+            has_run_out: false,
+        }
+    }
 }
 
 impl Blocks {
-    fn add(&mut self, block: Option<Block>) -> *mut u8 {
-        let Some(block) = block else { return ptr::null_mut() };
+    /// Null if there is not enough memory.
+    fn add(&mut self, size: usize, fill: Fill) -> *mut u8 {
+        if !self.has_room(size) {
+            return ptr::null_mut();
+        }
+        let Some(block) = Block::new(size, fill) else { return self.run_out() };
         block.set_place(self.young.len());
         self.young.push(block);
+        self.bytes += size;
         block.payload()
     }
 
@@ -115,26 +152,48 @@ impl Blocks {
         if let Some(moved) = self.young.get(place) {
             moved.set_place(place);
         }
+        self.bytes -= block.size();
         block.free();
     }
 
+    /// The block, perhaps elsewhere. Null if there is not enough memory: then it is as it was.
     fn resize(&mut self, block: Block, size: usize) -> *mut u8 {
-        let place = block.place();
-        if place != KEPT {
-            let Some(resized) = block.resized(size) else { return ptr::null_mut() };
-            self.young[place] = resized;
-            return resized.payload();
+        let (place, old_size) = (block.place(), block.size());
+        if place == KEPT {
+            return self.resize_kept(block, size);
         }
+        if !self.has_room(size.saturating_sub(old_size)) {
+            return ptr::null_mut();
+        }
+        let Some(resized) = block.resized(size) else { return self.run_out() };
+        self.young[place] = resized;
+        self.bytes = self.bytes - old_size + size;
+        resized.payload()
+    }
+
+    /// A1.
+    fn resize_kept(&mut self, block: Block, size: usize) -> *mut u8 {
         if size <= block.size() {
             return block.payload();
         }
-        // A1.
-        let at = self.add(Block::new(size, Fill::Any));
+        let at = self.add(size, Fill::Any);
         if !at.is_null() {
             // SAFETY: two blocks, both of at least this size.
             unsafe { ptr::copy_nonoverlapping(block.payload(), at, block.size()) };
         }
         at
+    }
+
+    /// A4.
+    fn has_room(&mut self, more: usize) -> bool {
+        let has_room = self.bytes.checked_add(more).is_some_and(|bytes| bytes <= self.bytes_max);
+        self.has_run_out |= !has_room;
+        has_room
+    }
+
+    fn run_out(&mut self) -> *mut u8 {
+        self.has_run_out = true;
+        ptr::null_mut()
     }
 
     fn free_young(&mut self) {
@@ -265,4 +324,114 @@ impl Block {
 /// The layout of a block; none if it is larger than any memory.
 fn layout(size: usize) -> Option<Layout> {
     Layout::from_size_align(size.checked_add(HEADER_BYTES)?, ALIGN).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(at: *mut u8, size: usize, byte: u8) {
+        assert!(!at.is_null());
+        assert_eq!(at.align_offset(ALIGN), 0);
+        // SAFETY: the tests only pass blocks of this size.
+        unsafe { ptr::write_bytes(at, byte, size) };
+    }
+
+    fn bytes(at: *mut u8, size: usize) -> Vec<u8> {
+        // SAFETY: as above, and they were written.
+        unsafe { std::slice::from_raw_parts(at, size) }.to_vec()
+    }
+
+    fn free(memory: &mut Memory, at: *mut u8) {
+        // SAFETY: the tests free what they got, once.
+        unsafe { memory.dealloc(at) };
+    }
+
+    fn resize(memory: &mut Memory, at: *mut u8, size: usize) -> *mut u8 {
+        // SAFETY: the tests resize what they got.
+        unsafe { memory.realloc(at, size) }
+    }
+
+    fn restore(memory: &Memory) {
+        // SAFETY: there is no runtime.
+        unsafe { memory.restore() };
+    }
+
+    fn young(memory: &Memory) -> usize {
+        memory.0.borrow().young.len()
+    }
+
+    fn held(memory: &Memory) -> usize {
+        memory.0.borrow().bytes
+    }
+
+    #[test]
+    fn blocks_come_and_go() {
+        let mut memory = Memory::default();
+        let at: Vec<_> = (1..=5).map(|n| memory.alloc(n * 100)).collect();
+        (0..5).for_each(|n| fill(at[n], (n + 1) * 100, n as u8));
+        free(&mut memory, at[1]);
+        let grown = resize(&mut memory, at[4], 5000);
+        assert_eq!(bytes(grown, 500), [4; 500]);
+        fill(grown, 5000, 9);
+        free(&mut memory, at[0]);
+        assert_eq!((young(&memory), held(&memory)), (3, 300 + 400 + 5000));
+        assert_eq!((bytes(at[2], 300), bytes(at[3], 400)), (vec![2; 300], vec![3; 400]));
+        let shrunk = resize(&mut memory, grown, 10);
+        assert_eq!((bytes(shrunk, 10), held(&memory)), (vec![9; 10], 710));
+        let zeroed = memory.calloc(10, 30);
+        assert_eq!(bytes(zeroed, 300), [0; 300]);
+        assert!(memory.calloc(usize::MAX, 2).is_null());
+    }
+
+    /// A1: whatever happens to blocks that are kept, they are back afterwards, and others are gone.
+    #[test]
+    fn restored_as_kept() {
+        let mut memory = Memory::default();
+        let at: Vec<_> = (0..4).map(|_| memory.alloc(64)).collect();
+        (0..4).for_each(|n| fill(at[n], 64, n as u8));
+        memory.keep();
+        for round in 0..3 {
+            fill(at[0], 64, 100 + round);
+            free(&mut memory, at[1]);
+            let grown = resize(&mut memory, at[2], 65);
+            assert_ne!(grown, at[2]);
+            assert_eq!(bytes(grown, 64), [2; 64]);
+            assert_eq!(resize(&mut memory, at[3], 63), at[3]);
+            assert_eq!(resize(&mut memory, at[3], 64), at[3]);
+            let new = memory.alloc(1000);
+            fill(new, 1000, 7);
+            assert_eq!((young(&memory), held(&memory)), (2, 4 * 64 + 65 + 1000));
+            restore(&memory);
+            assert_eq!((young(&memory), held(&memory)), (0, 4 * 64));
+            (0..4).for_each(|n| assert_eq!(bytes(at[n], 64), [n as u8; 64]));
+        }
+    }
+
+    /// A4.
+    #[test]
+    fn bounded() {
+        let mut memory = Memory::default();
+        let kept = memory.alloc(100);
+        memory.keep();
+        memory.set_limit(1000);
+        let at = memory.alloc(899);
+        assert!(!resize(&mut memory, at, 900).is_null() && !memory.has_run_out());
+        assert!(memory.alloc(1).is_null() && memory.has_run_out());
+        restore(&memory);
+        assert!(!memory.has_run_out());
+        memory.set_limit(1000);
+        let at = memory.alloc(500);
+        fill(at, 500, 1);
+        assert!(resize(&mut memory, at, 901).is_null() && memory.has_run_out());
+        assert_eq!(bytes(at, 500), [1; 500]);
+        assert!(resize(&mut memory, kept, 401).is_null());
+        assert!(!resize(&mut memory, kept, 400).is_null());
+        assert!(memory.calloc(1, 1).is_null());
+        free(&mut memory, at);
+        assert!(memory.calloc(1, 501).is_null());
+        assert!(!memory.calloc(1, 500).is_null());
+        restore(&memory);
+        assert!(!memory.alloc(10_000).is_null());
+    }
 }

@@ -71,7 +71,7 @@ impl Stage {
             let natives = natives.collect::<rquickjs::Result<Vec<_>>>()?;
             Ok::<_, rquickjs::Error>(([handle("begin")?, handle("deliver")?, handle("finish")?], natives))
         })?;
-        machine.keep()?;
+        machine.keep();
         Ok(Stage { begin, deliver, finish, _natives: natives, desk, machine })
     }
 
@@ -149,7 +149,7 @@ impl Stage {
             let _ = ctx.catch();
             return Err(Break::Ended);
         }
-        let thrown = result.map_err(|error| errors::take(ctx, &error));
+        let thrown = result.map_err(|error| errors::take(ctx, &error, &self.machine.memory));
         // Reading an exception may run code of the script.
         if self.machine.watch.end().is_some() {
             return Err(Break::Ended);

@@ -1,6 +1,7 @@
 //! Goal: no script takes more than its time and memory, or harms the scripts after it.
 //! Method: a collection of scripts in `data/hostile.txt`, each with its outcome. Each must be answered a
-//! second after its time at the latest; then an ordinary script must run as if nothing had been.
+//! second after its time at the latest; then an ordinary script must run as if nothing had been, and
+//! everything that a script can reach must be as the first script found it.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails there.
 
@@ -72,11 +73,39 @@ fn check_ordinary(pool: &Pool, name: &str) {
     assert_eq!(shelf.texts(), [r#"{"id":"a","n":2}"#], "after {name}");
 }
 
+/// Writes down what can be reached from the global object and from literals: names, flags, prototypes,
+/// plain values, and the order of it all.
+const SURVEY: &str = r"function () {
+  var found = [], seen = new Map(), { ownKeys, getOwnPropertyDescriptor, getPrototypeOf } = Reflect;
+  function shown(value) {
+    if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return typeof value + ' ' + String(value);
+    if (!seen.has(value)) { seen.set(value, seen.size); walk(value); }
+    return typeof value + ' #' + seen.get(value);
+  }
+  function walk(object) {
+    found.push('#' + seen.get(object) + ' ' + Object.prototype.toString.call(object) + Object.isExtensible(object), shown(getPrototypeOf(object)));
+    for (var key of ownKeys(object)) {
+      var d = getOwnPropertyDescriptor(object, key), parts = 'value' in d ? [d.writable, shown(d.value)] : [shown(d.get), shown(d.set)];
+      found.push([String(key), d.enumerable, d.configurable, ...parts].join(' '));
+    }
+  }
+  shown(globalThis);
+  [async () => 1, function* () {}, async function* () {}, [].values(), new Map().entries(), new Set().values(), 'x'.matchAll(/x/g), /x/].forEach(shown);
+  __.response.setBody(found.join('\n'));
+}";
+
+fn survey(pool: &Pool) -> String {
+    let outcome = execute(pool, &Shelf::default(), call(SURVEY, procedure(&[])));
+    String::from_utf8(outcome.unwrap().body.unwrap().to_vec()).unwrap()
+}
+
 #[test]
 fn hostile_scripts_are_contained() {
     let cases = cases();
     assert!(cases.len() >= 60, "{} cases", cases.len());
     let ordinary = pool(limits());
+    let untouched = survey(&ordinary);
+    assert!(untouched.len() > 50_000, "{untouched}");
     let mut wrong = Vec::new();
     for Case { name, outcome: expected, source } in cases {
         // Threads that the watchdog gives up stay with their pool.
@@ -93,6 +122,8 @@ fn hostile_scripts_are_contained() {
             wrong.push(format!("{name}: {expected} expected, {found} found"));
         }
         check_ordinary(pool, &name);
+        // Not an assertion of equality, which would print both.
+        assert!(survey(pool) == untouched, "after {name}, scripts find something else");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

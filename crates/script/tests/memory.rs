@@ -53,7 +53,14 @@ fn every_allocation_may_fail() {
     for memory_bytes in (180_000..480_000).step_by(997) {
         let limits = Limits { memory_bytes, ..Limits::default() };
         let pool = Pool::new(PoolOptions { threads: 1, limits });
-        match execute(&pool, &shelf, call.clone()) {
+        let outcome = execute(&pool, &shelf, call.clone());
+        // On the same thread, after whatever it was that failed.
+        assert_eq!(
+            format!("{outcome:?}"),
+            format!("{:?}", execute(&pool, &shelf, call.clone())),
+            "{memory_bytes}"
+        );
+        match outcome {
             Ok(_) => done += 1,
             // Mostly "out of memory"; where the engine makes a built-in function on its first use,
             // "not a function".

@@ -358,7 +358,7 @@ function makeConsole(native, isLogging) {
 
 // ---- putting it together -------------------------------------------------------------------------
 
-// Everything is made while no script waits for it; `begin` fills in what a call brings.
+// Everything is made once, before any script; `begin` fills in what a call brings.
 export default function install(native) {
   const callbacks = [];
   const collection = { selfLink: '', altLink: '', self: [], alt: [] };
@@ -414,26 +414,26 @@ export default function install(native) {
     else response.map.setBody((typeof old === 'string' ? old : stringify(old)) + stringify(items));
   }
 
-  function makeRequest() {
-    const isWritable = config.role === 'pre';
-    const body = { name: 'Body', value: config.requestBody, isWritable, isChanged: false };
-    const properties = [body];
-    if (config.operation !== undefined) {
-      properties[1] = { name: 'OperationType', value: config.operation, isWritable: false };
-    }
+  function makeRequest(isWritable, operation) {
+    const body = { name: 'Body', value: undefined, isWritable, isChanged: false };
+    const properties = operation === undefined ? [body] : [body, operation];
     return { body, map: propertyMap(properties, native.fits) };
   }
 
-  function makeResponse() {
-    const body = { name: 'Body', value: config.responseBody, isWritable: true, isChanged: false };
-    const properties = [body];
-    if (config.role === 'post') {
-      properties[1] = { name: 'MaxResourceQuota', value: config.quota, isWritable: false };
-      properties[2] = { name: 'ResourceQuotaCurrentUsage', value: config.usage, isWritable: false };
-    }
+  function makeResponse(quota, usage) {
+    const body = { name: 'Body', value: undefined, isWritable: true, isChanged: false };
+    const properties = quota === undefined ? [body] : [body, quota, usage];
     return { body, map: propertyMap(properties, native.fits) };
   }
 
+  const operation = { name: 'OperationType', value: undefined, isWritable: false };
+  const quota = { name: 'MaxResourceQuota', value: undefined, isWritable: false };
+  const usage = { name: 'ResourceQuotaCurrentUsage', value: undefined, isWritable: false };
+  const roles = {
+    procedure: { request: makeRequest(false), response: makeResponse() },
+    pre: { request: makeRequest(true, operation), response: undefined },
+    post: { request: makeRequest(false, operation), response: makeResponse(quota, usage) },
+  };
   const container = makeCollection(collection, enqueue);
   const tools = {
     fail, tail, atLeast, pageOf, enqueue, hasResponse: () => response !== undefined, appendToResponse,
@@ -466,14 +466,20 @@ export default function install(native) {
     collection.altLink = config.altLink;
     collection.self = segments(config.selfLink);
     collection.alt = segments(config.altLink);
-    request = makeRequest();
+    ({ request, response } = roles[config.role]);
+    request.body.value = config.requestBody;
+    operation.value = config.operation;
     current.request = request.map;
-    if (config.role === 'pre') return;
-    response = makeResponse();
+    if (response === undefined) return;
+    response.body.value = config.responseBody;
+    quota.value = config.quota;
+    usage.value = config.usage;
     current.response = response.map;
-    context.getResponse = function getResponse() {
-      return response.map;
-    };
+    context.getResponse = getResponse;
+  }
+
+  function getResponse() {
+    return response.map;
   }
 
   // The bodies a script leaves, each undefined unless it was set.
