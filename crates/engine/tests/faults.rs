@@ -168,12 +168,16 @@ fn a_refused_commit_leaves_no_trace_for_later_writers() {
     db.verify();
 }
 
+/// A store whose commits are small.
+fn narrow_store(commit_bytes_max: usize) -> Arc<FaultyStore> {
+    let mut store = FaultyStore::new(&Arc::new(MemoryStore::new()), usize::MAX);
+    Arc::get_mut(&mut store).unwrap().commit_bytes_max = Some(commit_bytes_max);
+    store
+}
+
 #[test]
 fn a_transaction_over_the_limit_is_refused_whole() {
-    let inner = Arc::new(MemoryStore::new());
-    let mut store = FaultyStore::new(&inner, usize::MAX);
-    Arc::get_mut(&mut store).unwrap().commit_bytes_max = Some(20_000);
-    let db = Db::on(store, None);
+    let db = Db::on(narrow_store(20_000), None);
     let c = db.container(json!({}));
     let batch = |first: usize, count: usize| {
         let item =
@@ -186,4 +190,45 @@ fn a_transaction_over_the_limit_is_refused_whole() {
     assert_eq!(db.feed_ids(&c, &Scope::Container, 50).len(), 5);
     assert!(batch(100, 5).unwrap().is_committed, "and the partition goes on");
     db.verify();
+}
+
+const STAGE: &str = "function (sizes, swallows) { var refused = []; \
+    sizes.forEach(function (size, at) { \
+        __.createDocument(__.getSelfLink(), { id: 'i' + at, pk: 'k', x: 'x'.repeat(size) }, function (e) { \
+            if (e && !swallows) throw e; if (e) refused.push(at, e.number); __.response.setBody(refused); }); }); }";
+
+#[test]
+fn a_script_stages_half_a_commit_and_no_more() {
+    const STAGED_MAX: usize = 10_000;
+    let length_of =
+        |size: usize| draft(&json!({"id": "i0", "pk": "k", "x": "x".repeat(size)})).text_len();
+    let fill = |rest: usize| rest - length_of(0);
+    let check = |sizes: &[usize],
+                 swallows: bool,
+                 expect: std::result::Result<serde_json::Value, u32>,
+                 left: &[&str]| {
+        let db = Db::on(narrow_store(2 * STAGED_MAX), None);
+        let c =
+            db.container(json!({"indexingPolicy": {"indexingMode": "none", "automatic": false}}));
+        db.procedure("stage", STAGE);
+        let staged = db.execute(&c, ("stage", r#"["k"]"#), json!([sizes, swallows])).wait();
+        match (staged, expect) {
+            (Err(Error::Script(error)), Err(number)) => {
+                assert_eq!(error.number, number, "{sizes:?}")
+            }
+            (staged, expect) => assert_eq!(Ok(script_body(&staged.unwrap())), expect, "{sizes:?}"),
+        }
+        assert_eq!(db.feed_ids(&c, &Scope::Container, 10), left, "{sizes:?}");
+        db.verify();
+    };
+    // One item, then two: below, at and above.
+    check(&[fill(STAGED_MAX - 1)], false, Ok(json!([])), &["i0"]);
+    check(&[fill(STAGED_MAX)], false, Ok(json!([])), &["i0"]);
+    check(&[fill(STAGED_MAX + 1)], false, Err(413), &[]);
+    let rest = STAGED_MAX - length_of(4000);
+    check(&[4000, fill(rest - 1)], false, Ok(json!([])), &["i0", "i1"]);
+    check(&[4000, fill(rest)], false, Ok(json!([])), &["i0", "i1"]);
+    check(&[4000, fill(rest + 1)], false, Err(413), &[]);
+    // What is refused takes no room, so that a script can go on with something smaller.
+    check(&[4000, fill(rest + 1), fill(rest)], true, Ok(json!([1, 413])), &["i0", "i2"]);
 }

@@ -220,7 +220,9 @@ impl Kept {
         block.set_place(KEPT);
         let mut bytes = Box::new_uninit_slice(block.size());
         // SAFETY: the block has this size.
-        unsafe { ptr::copy_nonoverlapping(block.payload().cast(), bytes.as_mut_ptr(), bytes.len()) };
+        unsafe {
+            ptr::copy_nonoverlapping(block.payload().cast(), bytes.as_mut_ptr(), bytes.len())
+        };
         Kept { block, bytes }
     }
 

@@ -31,6 +31,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::call::Limits;
 use crate::machine::Machine;
+use crate::nice;
 use crate::run::Stage;
 use job::{Job, Task};
 
@@ -44,10 +45,6 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// Stack of a thread beyond what scripts may use: the host works on top of a script.
 const HOST_STACK_BYTES: usize = 4 << 20;
-
-/// How much less processor time scripts get than threads that answer requests.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
 
 /// How many threads, and what each piece of work may use.
 #[derive(Clone, Debug)]
@@ -193,7 +190,7 @@ impl Shared {
         let name = format!("script-{}", state.started);
         let stack = self.options.limits.stack_bytes + HOST_STACK_BYTES;
         let spawned = thread::Builder::new().name(name).stack_size(stack).spawn(move || {
-            be_nice();
+            nice::settle();
             shared.work();
         });
         // Without a new thread the work waits for an old one, or for its time.
@@ -212,6 +209,9 @@ impl Shared {
             bench.renew();
             if !self.finished(&job) {
                 return;
+            }
+            if !nice::recover() {
+                return self.replace_thread();
             }
         }
     }
@@ -258,6 +258,13 @@ impl Shared {
                 is_wanted
             }
         }
+    }
+
+    /// Has another thread do what this one would have done.
+    fn replace_thread(self: &Arc<Shared>) {
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        self.add_thread(&mut state);
     }
 
     /// Makes sure the watchdog looks at this time or before.
@@ -409,12 +416,3 @@ fn new_machine(limits: &Limits) -> rquickjs::Result<Rc<Machine>> {
     machine.keep();
     Ok(Rc::new(machine))
 }
-
-#[cfg(target_os = "linux")]
-fn be_nice() {
-    // On Linux this is the priority of the one thread. Without the permission it stays as it is.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn be_nice() {}

@@ -69,7 +69,10 @@ impl Stage {
             let handle = |name: &str| handles.get::<_, Function<'_>>(name).map(save);
             let natives = native.props::<String, Function<'_>>().map(|member| Ok(save(member?.1)));
             let natives = natives.collect::<rquickjs::Result<Vec<_>>>()?;
-            Ok::<_, rquickjs::Error>(([handle("begin")?, handle("deliver")?, handle("finish")?], natives))
+            Ok::<_, rquickjs::Error>((
+                [handle("begin")?, handle("deliver")?, handle("finish")?],
+                natives,
+            ))
         })?;
         machine.keep();
         Ok(Stage { begin, deliver, finish, _natives: natives, desk, machine })

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use common::{pool, short_limits, wait};
 use item::{Json, Value};
 use proptest::prelude::*;
-use script::{Argument, Failure, Functions, Limits, Program};
+use script::{Argument, Failure, Functions, Limits, Pool, PoolOptions, Program};
 
 fn program(source: &str) -> Arc<Program> {
     Arc::new(Program::compile("udf", source).unwrap())
@@ -94,6 +94,56 @@ fn state_stays_within_a_query() {
     assert_eq!(first.call(1, &[]).unwrap(), Value::from("number"));
     let second = functions(&[count, "() => typeof n"]);
     assert_eq!(second.call(1, &[]).unwrap(), Value::from("undefined"));
+}
+
+/// A thread has one runtime for the functions of all its queries; they must not notice.
+#[test]
+fn every_query_finds_a_runtime_as_new() {
+    let limits = Limits { memory_bytes: 4 << 20, ..short_limits() };
+    let pool = Pool::new(PoolOptions { threads: 1, limits });
+    let look = "() => [typeof n, [1, 2].join(), typeof JSON, Math.random()]";
+    let spoil = [
+        "() => { globalThis.n = 1; Array.prototype.join = () => 'no'; delete globalThis.JSON; Math.random = () => 1; }",
+        "() => { globalThis.n = []; for (;;) n.push({}); }",
+        "() => { for (;;) globalThis.n = 1; }",
+        "() => { Promise.resolve().then(() => { globalThis.n = 1; }); throw 1; }",
+    ];
+    let mut randoms = Vec::new();
+    for spoil in spoil {
+        for source in [look, spoil] {
+            let program = program(source);
+            let called =
+                wait(&pool, (), move |session| session.functions(&[program]).unwrap().call(0, &[]));
+            let Ok(Ok(found)) = called else { continue };
+            let Some([kind, text, json, random]) = found.as_array() else { continue };
+            assert_eq!(
+                [kind, text, json],
+                [&Value::from("undefined"), &Value::from("1,2"), &Value::from("object")],
+                "before {spoil}"
+            );
+            randoms.push(random.to_json());
+        }
+    }
+    assert_eq!(randoms.len(), spoil.len());
+    randoms.sort();
+    randoms.dedup();
+    assert_eq!(randoms.len(), spoil.len(), "{randoms:?}");
+}
+
+#[test]
+fn functions_of_two_queries_can_be_there_at_once() {
+    let pool = Pool::new(PoolOptions { threads: 1, limits: short_limits() });
+    let count = program("function () { globalThis.n = (globalThis.n || 0) + 1; return n; }");
+    for _ in 0..3 {
+        let count = count.clone();
+        let counts = wait(&pool, (), move |session| {
+            let first = session.functions(&[count.clone()]).unwrap();
+            let one = first.call(0, &[]).unwrap();
+            let second = session.functions(&[count]).unwrap();
+            [one, second.call(0, &[]).unwrap(), first.call(0, &[]).unwrap()]
+        });
+        assert_eq!(counts.unwrap().map(|n| n.to_json()), ["1", "1", "2"]);
+    }
 }
 
 #[test]

@@ -147,6 +147,33 @@ fn fuel_is_the_same_every_time() {
     assert!(fuel(10.0) <= 10_000);
 }
 
+/// A thread has one runtime for all its scripts; the numbers must not begin again with each.
+#[test]
+fn random_numbers_go_on() {
+    let pool = Pool::new(PoolOptions { threads: 1, limits: short_limits() });
+    let source = "function () { __.response.setBody([Math.random(), Math.random()]); }";
+    let mut bodies: Vec<_> = (0..20)
+        .map(|_| execute(&pool, &Shelf::default(), call(source, procedure(&[]))).unwrap().body)
+        .collect();
+    bodies.sort();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 20);
+}
+
+/// Two scripts in one session: the second finds the runtime as new, too.
+#[test]
+fn scripts_of_one_session_do_not_meet() {
+    let pool = Pool::new(PoolOptions { threads: 1, limits: short_limits() });
+    let source = "function () { globalThis.n = (globalThis.n || 0) + 1; console.log('x'); __.response.setBody(n); }";
+    let script = call(source, procedure(&[]));
+    let outcomes = wait(&pool, Shelf::default().open(), move |session| {
+        (0..3).map(|_| session.execute(script.clone()).unwrap()).collect::<Vec<_>>()
+    });
+    for outcome in outcomes.unwrap() {
+        assert_eq!((outcome.body.unwrap(), outcome.log.as_str()), ("1".into(), "x"));
+    }
+}
+
 #[test]
 fn the_watchdog_frees_the_host_of_a_script_that_does_not_look_at_the_clock() {
     let pool = pool(short_limits());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::{Clock, Ctx, Deadline, ManualClock, Random, Timestamp};
 use engine::ops::*;
-use engine::{Container, Engine, Error, Options, Profile, Result};
+use engine::{Container, Engine, Error, Options, Owner, Profile, Result, Scripted};
 use item::{Draft, Value};
 use model::ItemId;
 use model::partition_key::PartitionKey;
@@ -51,8 +51,11 @@ impl Db {
 
     /// A database in memory whose scripts have other limits.
     pub fn with_scripts(scripts: script::PoolOptions) -> Db {
+        Db::on_with_scripts(Arc::new(store_memory::MemoryStore::new()), scripts)
+    }
+
+    pub fn on_with_scripts(store: Arc<dyn Store>, scripts: script::PoolOptions) -> Db {
         let clock = Arc::new(ManualClock::new(start()));
-        let store: Arc<dyn Store> = Arc::new(store_memory::MemoryStore::new());
         let options = Options { scripts, ..options(&clock) };
         let engine = Engine::open(store.clone(), options).unwrap();
         Db { engine, clock, store, _directory: None }
@@ -140,6 +143,30 @@ impl Db {
         self.write(c, key, plain(WriteKind::Patch(item_id(id), patch)))
     }
 
+    /// Adds a script to `d/c`.
+    pub fn upload(&self, kind: ResourceKind, body: &serde_json::Value) {
+        let owner = Owner { database: "d", container: Some("c"), user: None };
+        self.engine.create_resource(&self.ctx(), kind, owner, body, true).unwrap();
+    }
+
+    pub fn procedure(&self, id: &str, body: &str) {
+        self.upload(ResourceKind::StoredProcedure, &json!({"id": id, "body": body}));
+    }
+
+    /// Has a procedure run under a key.
+    pub fn execute(
+        &self,
+        c: &Arc<Container>,
+        (procedure, key): (&str, &str),
+        arguments: serde_json::Value,
+    ) -> Scripted<ScriptAnswer> {
+        let guard = now(self.engine.lock(c, &PartitionKey::parse(key).unwrap()));
+        let arguments = Value::parse(arguments.to_string().as_bytes()).unwrap();
+        let arguments = arguments.as_array().unwrap().to_vec();
+        let execution = Execution { procedure: procedure.into(), arguments, is_logging: false };
+        self.engine.execute(&self.ctx(), guard, execution)
+    }
+
     pub fn read(&self, c: &Container, key: &str, id: &str) -> Result<serde_json::Value> {
         let key = PartitionKey::parse(key).unwrap();
         let answer = self.engine.read_item(&self.ctx(), c, &key, id, &EtagCondition::None, None)?;
@@ -208,6 +235,11 @@ fn options(clock: &Arc<ManualClock>) -> Options {
 /// The value of a future that does not wait.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// What a procedure has answered.
+pub fn script_body(answer: &ScriptAnswer) -> serde_json::Value {
+    serde_json::from_slice(answer.body.as_ref().unwrap()).unwrap()
 }
 
 pub fn draft(body: &serde_json::Value) -> Draft {
