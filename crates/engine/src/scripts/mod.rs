@@ -115,6 +115,8 @@ impl Scripts {
             if matches!(result, Err(Error::Timeout)) {
                 blamed.iter().for_each(|script| script.timed_out(core.clock.now()));
             }
+            // Whoever has the answer may close the database.
+            drop((core, blamed));
             // A client that went away does not want to know.
             let _ = sender.send(result);
         };
