@@ -35,8 +35,8 @@ use crate::program::Program;
 /// Interpreter steps between two polls of the interrupt handler, as the engine counts them.
 pub(crate) const STEPS_PER_POLL: u64 = 10_000;
 
-/// Polls after which a script has to stand behind everybody else: ten million steps, or about a tenth of
-/// a second.
+/// Polls after which a script has to stand behind everybody else: ten million steps, which take some
+/// tens of milliseconds.
 const POLLS_UNTIL_TIRED: u64 = 1000;
 
 /// Garbage that a runtime may hold before it looks for cycles. Most scripts end before.

@@ -26,8 +26,7 @@ use crate::translate::{self, Captures};
 pub(crate) struct Desk {
     pub(crate) watch: Rc<Watch>,
     pub(crate) port: RefCell<Option<Box<dyn Port>>>,
-    /// Operations, each with the bytes it holds.
-    queue: RefCell<VecDeque<(Operation, usize)>>,
+    queue: RefCell<VecDeque<Queued>>,
     /// Bytes that all of them hold. They are outside the memory of the engine, but bounded like it.
     queued_bytes: Cell<usize>,
     pub(crate) log: RefCell<String>,
@@ -58,11 +57,11 @@ impl Desk {
         }
     }
 
-    /// The operation that was queued first.
-    pub(crate) fn next(&self) -> Option<Operation> {
-        let (operation, bytes) = self.queue.borrow_mut().pop_front()?;
-        self.queued_bytes.set(self.queued_bytes.get() - bytes);
-        Some(operation)
+    /// What was queued first.
+    pub(crate) fn next(&self) -> Option<Queued> {
+        let queued = self.queue.borrow_mut().pop_front()?;
+        self.queued_bytes.set(self.queued_bytes.get() - queued.bytes);
+        Some(queued)
     }
 
     /// Forgets everything about a run.
@@ -82,10 +81,10 @@ impl Desk {
         self.queued_bytes.set(0);
     }
 
-    fn push(&self, operation: Operation) {
+    fn push(&self, operation: Operation, has_callback: bool) {
         let bytes = held_bytes(&operation);
         self.queued_bytes.set(self.queued_bytes.get() + bytes);
-        self.queue.borrow_mut().push_back((operation, bytes));
+        self.queue.borrow_mut().push_back(Queued { operation, has_callback, bytes });
     }
 
     /// Asks the host. What ends the script is noted; `None` then.
@@ -122,6 +121,15 @@ impl Desk {
         let is_open = is_time && has_room && self.watch.end().is_none();
         is_open && matches!(self.ask(|port| port.accepts()), Some(Ok(true)))
     }
+}
+
+/// An operation that waits for its turn.
+pub(crate) struct Queued {
+    pub(crate) operation: Operation,
+    /// Whether anybody wants to see the result.
+    pub(crate) has_callback: bool,
+    /// What it holds in memory.
+    bytes: usize,
 }
 
 /// An error that the prelude is to throw or hand to a callback.
@@ -163,7 +171,8 @@ fn refused(number: u16, message: impl Into<String>) -> Snag {
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, desk: &Rc<Desk>) -> rquickjs::Result<JsObject<'js>> {
     let native = JsObject::new(ctx.clone())?;
     let own = desk.clone();
-    let queue = move |operation: JsObject<'js>| queue(&own, &operation);
+    let queue =
+        move |operation: JsObject<'js>, has_callback: bool| queue(&own, &operation, has_callback);
     native.set("queue", Function::new(ctx.clone(), queue)?)?;
     let own = desk.clone();
     let evaluate = move |ctx: Ctx<'js>, expression: String, values: Vec<JsValue<'js>>| {
@@ -202,14 +211,18 @@ fn queries() -> &'static Program {
 }
 
 /// Queues an operation: true, false, or a refusal.
-fn queue<'js>(desk: &Desk, operation: &JsObject<'js>) -> rquickjs::Result<JsValue<'js>> {
+fn queue<'js>(
+    desk: &Desk,
+    operation: &JsObject<'js>,
+    has_callback: bool,
+) -> rquickjs::Result<JsValue<'js>> {
     let ctx = operation.ctx();
     if !desk.accepts() {
         return Ok(JsValue::new_bool(ctx.clone(), false));
     }
     match read_operation(desk, operation) {
         Ok(operation) => {
-            desk.push(operation);
+            desk.push(operation, has_callback);
             Ok(JsValue::new_bool(ctx.clone(), true))
         }
         Err(Snag::Refused(refusal)) => Ok(refusal_object(ctx, &refusal)?.into_value()),

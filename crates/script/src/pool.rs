@@ -101,9 +101,11 @@ impl Drop for Pool {
         let queued = {
             let mut state = self.shared.state.lock();
             state.is_closed = true;
+            for sleeper in state.sleepers.drain(..) {
+                sleeper.notify_one();
+            }
             std::mem::take(&mut state.queue)
         };
-        self.shared.work_ready.notify_all();
         self.shared.watch_changed.notify_all();
         queued.into_iter().for_each(|waiting| waiting.job.refuse());
     }
@@ -134,7 +136,6 @@ impl Drop for Running {
 struct Shared {
     options: PoolOptions,
     state: Mutex<State>,
-    work_ready: Condvar,
     watch_changed: Condvar,
 }
 
@@ -144,7 +145,10 @@ struct State {
     running: Vec<Watched>,
     /// Threads that are not lost.
     threads: usize,
+    /// Threads that wait, or were told of work and are waking up.
     idle: usize,
+    /// Those that wait. The one that came last goes first: its machine is still in the caches.
+    sleepers: Vec<Arc<Condvar>>,
     lost: usize,
     /// Numbers for names.
     started: usize,
@@ -176,7 +180,9 @@ impl Shared {
             self.watch_from(&mut state, until);
         }
         self.add_thread(&mut state);
-        self.work_ready.notify_one();
+        if let Some(sleeper) = state.sleepers.pop() {
+            sleeper.notify_one();
+        }
         true
     }
 
@@ -203,7 +209,8 @@ impl Shared {
     /// The life of a script thread.
     fn work(self: &Arc<Shared>) {
         let mut bench = Bench::new(&self.options.limits);
-        while let Some(job) = self.next(&mut bench) {
+        let bell = Arc::new(Condvar::new());
+        while let Some(job) = self.next(&mut bench, &bell) {
             // Whatever the work throws is in its answer; this is for answers that throw.
             let _ = catch_unwind(AssertUnwindSafe(|| job.run(&mut bench)));
             bench.renew();
@@ -217,7 +224,7 @@ impl Shared {
     }
 
     /// The next job, or none if the thread is to end. Makes machines before it waits.
-    fn next(self: &Arc<Shared>, bench: &mut Bench) -> Option<Arc<dyn Task>> {
+    fn next(self: &Arc<Shared>, bench: &mut Bench, bell: &Arc<Condvar>) -> Option<Arc<dyn Task>> {
         loop {
             let mut state = self.state.lock();
             if let Some(waiting) = state.queue.pop_front() {
@@ -232,7 +239,10 @@ impl Shared {
             }
             if bench.is_ready() {
                 state.idle += 1;
-                self.work_ready.wait(&mut state);
+                state.sleepers.push(bell.clone());
+                bell.wait(&mut state);
+                // Still there if nobody rang.
+                state.sleepers.retain(|sleeper| !Arc::ptr_eq(sleeper, bell));
                 state.idle -= 1;
             } else {
                 drop(state);

@@ -26,7 +26,7 @@ use crate::call::{Call, Collection, Failure, Limits, Outcome, Role, TriggerOpera
 use crate::convert::{self, Unfit};
 use crate::errors::{self, Thrown};
 use crate::machine::{End, Loaded, Machine, prelude};
-use crate::natives::{self, Desk, Refusal};
+use crate::natives::{self, Desk, Queued, Refusal};
 use crate::operation::Reply;
 use crate::port::Port;
 use crate::program::Program;
@@ -126,8 +126,9 @@ impl Stage {
 
     fn run_in(&self, ctx: &Ctx<'_>, call: &Call, function: Loaded) -> Result<Outcome, Break> {
         self.turn(ctx, || self.start(ctx, call, function))?;
-        while let Some(operation) = self.desk.next() {
+        while let Some(Queued { operation, has_callback, .. }) = self.desk.next() {
             let reply = self.desk.ask(|port| port.run(operation)).ok_or(Break::Ended)?;
+            let reply = reply.map(|reply| Some(reply).filter(|_| has_callback));
             self.turn(ctx, || self.answer(ctx, reply))?;
         }
         self.outcome(ctx, &call.role)
@@ -176,15 +177,20 @@ impl Stage {
         Ok(())
     }
 
-    /// Hands the result of an operation to its callback.
-    fn answer(&self, ctx: &Ctx<'_>, reply: Result<Reply, Refusal>) -> rquickjs::Result<()> {
+    /// Hands the result of an operation to its callback; none if there is no callback.
+    fn answer(&self, ctx: &Ctx<'_>, reply: Result<Option<Reply>, Refusal>) -> rquickjs::Result<()> {
         let deliver = self.deliver.clone().restore(ctx)?;
         match reply {
-            Ok(Reply::Item(item)) => deliver.call((200, convert::from_node(ctx, item.root())?)),
-            Ok(Reply::Created(item)) => deliver.call((201, convert::from_node(ctx, item.root())?)),
-            Ok(Reply::NotModified) => deliver.call((304,)),
-            Ok(Reply::Deleted) => deliver.call((204,)),
-            Ok(Reply::Page { rows, continuation }) => {
+            Ok(None) => deliver.call(()),
+            Ok(Some(Reply::Item(item))) => {
+                deliver.call((200, convert::from_node(ctx, item.root())?))
+            }
+            Ok(Some(Reply::Created(item))) => {
+                deliver.call((201, convert::from_node(ctx, item.root())?))
+            }
+            Ok(Some(Reply::NotModified)) => deliver.call((304,)),
+            Ok(Some(Reply::Deleted)) => deliver.call((204,)),
+            Ok(Some(Reply::Page { rows, continuation })) => {
                 deliver.call((200, ctx.json_parse(array_text(&rows))?, continuation))
             }
             Err(Refusal { number, message }) => {

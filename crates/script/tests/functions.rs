@@ -137,7 +137,7 @@ fn functions_of_two_queries_can_be_there_at_once() {
     for _ in 0..3 {
         let count = count.clone();
         let counts = wait(&pool, (), move |session| {
-            let first = session.functions(&[count.clone()]).unwrap();
+            let first = session.functions(std::slice::from_ref(&count)).unwrap();
             let one = first.call(0, &[]).unwrap();
             let second = session.functions(&[count]).unwrap();
             [one, second.call(0, &[]).unwrap(), first.call(0, &[]).unwrap()]

@@ -3,7 +3,7 @@
 // The functions here check arguments and shape values. What touches the container goes through
 // `native`, which is implemented in Rust:
 //
-//   queue(operation)              true: queued; false: not accepted; an object: refused, with a number
+//   queue(operation, hasCallback) true: queued; false: not accepted; an object: refused, with a number
 //   loadQueries()                 the query API, queries.js
 //   evaluate(expression, values)  a SQL scalar expression; parameters are @0, @1 …
 //   translate(source, captures, parametersBefore)
@@ -368,7 +368,7 @@ export default function install(native) {
   let request;
 
   function enqueue(operation, callback) {
-    const result = native.queue(operation);
+    const result = native.queue(operation, callback !== undefined);
     if (result === true) {
       const value = { callback, kind: operation.kind };
       defineProperty(callbacks, callbacks.length, { value, configurable: true, writable: true });
