@@ -14,7 +14,6 @@
 //! (P2) Around the function there is nothing but space, comments, semicolons and parentheses.
 
 use std::ffi::CString;
-use std::time::{Duration, Instant};
 
 use rquickjs::function::This;
 use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, WriteOptions};
@@ -22,8 +21,9 @@ use rquickjs::{Context, Ctx, Exception, Function, Module, Object, Runtime, Write
 /// What comes before the source on its first line.
 const PREFIX: &str = "export default ";
 
-/// A top level that is more than a function runs while it is looked at; this ends it.
-const COMPILE_TIME_MAX: Duration = Duration::from_millis(500);
+/// A top level that is more than a function runs while it is looked at; this ends it, after as many
+/// polls of the interrupt handler. Not after a time: a machine that stalls must not refuse a script.
+const COMPILE_POLLS_MAX: u32 = 2000;
 const COMPILE_MEMORY_MAX: usize = 128 << 20;
 
 /// A script, compiled. Any number of runtimes can load it at the same time.
@@ -109,8 +109,11 @@ fn compile_module(
     let broken = |_| failed("The script could not be compiled");
     let runtime = Runtime::new().map_err(broken)?;
     runtime.set_memory_limit(COMPILE_MEMORY_MAX);
-    let until = Instant::now() + COMPILE_TIME_MAX;
-    runtime.set_interrupt_handler(Some(Box::new(move || Instant::now() > until)));
+    let mut polls = 0;
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        polls += 1;
+        polls > COMPILE_POLLS_MAX
+    })));
     let context = Context::full(&runtime).map_err(broken)?;
     context.with(|ctx| {
         compile_in(&ctx, name, text, purpose).map_err(|error| {
