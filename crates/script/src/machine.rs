@@ -13,7 +13,7 @@
 //! (M2) Code of a script runs only after `start`, so there is always a deadline and a memory limit.
 //! (M3) Bytecode is read only while there is memory for it.
 //! (M4) Of a use no handle on a value outlives it; handles from before `keep` are neither dropped nor
-//!      added to.
+//!      added to. Native functions, of which the binding keeps a prototype, are made before `keep` only.
 //! (M5) A machine in which the binding panicked is not used again.
 
 use std::cell::{Cell, RefCell};

@@ -1,13 +1,13 @@
 //! The memory of one runtime, which can be brought back to how it once was.
 //!
-//! Making a runtime and freeing it again costs a thousand times what a short script does. Both are
+//! Making a runtime and freeing it again costs twenty times what a short script does. Both are
 //! done once per thread here: when a runtime is made, with everything in it that a script finds, its
 //! memory is kept. After a script, every byte is put back:
 //!
 //! ```text
 //!            keep                        restore
 //! ┌───┬───┐  ───▶  ┌───┬───┐ ┌───┬───┐   ───▶  ┌───┬───┐
-//! │ a │ b │        │ a │ ß │ │ c │ d │         │ a │ b │   a copy was taken of a and b;
+//! │ a │ b │        │ a │ ? │ │ c │ d │         │ a │ b │   a copy was taken of a and b;
 //! └───┴───┘        └───┴───┘ └───┴───┘         └───┴───┘   c and d are freed
 //!   kept             kept      young             kept
 //! ```
