@@ -10,6 +10,7 @@
 //! transaction out of there ends it: the script's thread to commit, the watchdog or a client that
 //! went away to abandon it. There is no third way, so nothing is ever half done.
 
+mod decision;
 mod functions;
 mod host;
 mod programs;
@@ -27,7 +28,6 @@ use item::Value;
 use script::{Call, Collection, Failure, Role, Running, Session, Stop, TriggerOperation};
 use storage::txn::Committed;
 use store::Commit;
-use tokio::sync::oneshot;
 
 use crate::charge::{self, Bill, Origin};
 use crate::items::{self, Applied};
@@ -39,48 +39,32 @@ use crate::ops::{
 use crate::query::calls_functions;
 use crate::transaction::Transaction;
 use crate::{Container, Core, Engine, Error, Pending, Result, ScriptError};
+use decision::{Decision, decision};
 use host::ScriptHost;
 use programs::Prepared;
 
 /// Something a script thread works on. Dropping it before it is there abandons it.
 pub struct Scripted<T> {
-    decided: Option<oneshot::Receiver<Result<Pending<T>>>>,
-    running: Option<Running>,
-    pending: Option<Pending<T>>,
+    decision: Decision<T>,
+    _running: Option<Running>,
 }
 
 impl<T> Scripted<T> {
     fn ready(answer: Result<T>) -> Scripted<T> {
-        Scripted { decided: None, running: None, pending: Some(Pending::ready(answer)) }
+        Scripted { decision: Decision::ready(answer), _running: None }
     }
 
     /// Blocks the thread until the answer is there.
-    pub fn wait(mut self) -> Result<T> {
-        if let Some(decided) = self.decided.take() {
-            self.pending = Some(decided.blocking_recv().map_err(|_| Error::Unavailable)??);
-        }
-        self.pending.take().expect("an answer is taken once").wait()
+    pub fn wait(self) -> Result<T> {
+        self.decision.wait()
     }
 }
 
 impl<T> Future for Scripted<T> {
     type Output = Result<T>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        if let Some(decided) = &mut self.decided {
-            let decided = match Pin::new(decided).poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(decided) => decided.unwrap_or(Err(Error::Unavailable)),
-            };
-            self.decided = None;
-            self.running = None;
-            match decided {
-                Ok(pending) => self.pending = Some(pending),
-                Err(error) => return Poll::Ready(Err(error)),
-            }
-        }
-        let pending = self.pending.as_mut().expect("a future is not polled after it is ready");
-        Pin::new(pending).poll(cx)
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        self.decision.poll(cx)
     }
 }
 
@@ -103,7 +87,7 @@ impl Scripts {
         (host, blamed): (H, Vec<Arc<Prepared>>),
         work: impl FnOnce(&mut Session<'_, H>) -> Result<Pending<T>> + Send + 'static,
     ) -> Scripted<T> {
-        let (sender, decided) = oneshot::channel();
+        let (decider, decision) = decision();
         let core = core.clone();
         let answer = move |done: std::result::Result<Result<Pending<T>>, Stop>| {
             let result = match done {
@@ -117,11 +101,10 @@ impl Scripts {
             }
             // Whoever has the answer may close the database.
             drop((core, blamed));
-            // A client that went away does not want to know.
-            let _ = sender.send(result);
+            decider.decide(result.unwrap_or_else(|error| Pending::ready(Err(error))));
         };
         let running = self.pool.submit(host, ctx.deadline().instant(), work, answer);
-        Scripted { decided: Some(decided), running: Some(running), pending: None }
+        Scripted { decision, _running: Some(running) }
     }
 }
 
