@@ -270,11 +270,13 @@ impl Shared {
         }
     }
 
-    /// Has another thread do what this one would have done.
-    fn replace_thread(self: &Arc<Shared>) {
+    /// Has another thread do what this one would have done. The watchdog starts it, because threads are
+    /// as nice as the one that starts them.
+    fn replace_thread(&self) {
         let mut state = self.state.lock();
         state.threads -= 1;
-        self.add_thread(&mut state);
+        state.watch_at = Some(Instant::now());
+        self.watch_changed.notify_one();
     }
 
     /// Makes sure the watchdog looks at this time or before.
@@ -296,8 +298,8 @@ impl Shared {
         loop {
             let now = Instant::now();
             let (late, expired) = (state.take_late(now), state.take_expired(now));
+            self.add_thread(&mut state);
             if !late.is_empty() || !expired.is_empty() {
-                self.add_thread(&mut state);
                 drop(state);
                 late.iter().for_each(|job| job.overdue());
                 expired.iter().for_each(|job| job.refuse());
