@@ -10,8 +10,7 @@
 //! LAYOUT     `operation` (the port), `call` (one run), `program` (source to bytecode), `machine` (one
 //!            runtime and its limits), `memory` (putting it back to how it was), `convert` (values in and out), `errors` (what escaped),
 //!            `natives` and `prelude/*.js` (the server-side API), `translate` (predicates as SQL),
-//!            `run` (procedures and triggers), `functions` (user-defined functions), `pool`,
-//!            `nice` (behind whom its threads stand).
+//!            `run` (procedures and triggers), `functions` (user-defined functions), `pool`.
 //!
 //! INVARIANTS
 //! (S1) JavaScript values stop here: what crosses the API is items, values and JSON texts.
@@ -28,7 +27,6 @@ mod functions;
 mod machine;
 mod memory;
 mod natives;
-mod nice;
 mod operation;
 mod pool;
 mod port;

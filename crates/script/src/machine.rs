@@ -29,15 +29,10 @@ use rquickjs::{Context, Ctx, Function, Persistent, Runtime};
 
 use crate::call::Limits;
 use crate::memory::Memory;
-use crate::nice;
 use crate::program::Program;
 
 /// Interpreter steps between two polls of the interrupt handler, as the engine counts them.
 pub(crate) const STEPS_PER_POLL: u64 = 10_000;
-
-/// Polls after which a script has to stand behind everybody else: ten million steps, which take some
-/// tens of milliseconds.
-const POLLS_UNTIL_TIRED: u64 = 1000;
 
 /// Garbage that a runtime may hold before it looks for cycles. Most scripts end before.
 const COLLECT_FROM_BYTES: usize = 8 << 20;
@@ -250,9 +245,6 @@ impl Watch {
 
     fn poll(&self) -> bool {
         self.polls.set(self.polls.get() + 1);
-        if self.polls.get() == POLLS_UNTIL_TIRED {
-            nice::tire();
-        }
         let has_ended = self.end().is_some();
         if has_ended {
             self.memory.set_limit(self.memory_bytes_max.saturating_add(RESERVE_BYTES));

@@ -31,7 +31,6 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::call::Limits;
 use crate::machine::Machine;
-use crate::nice;
 use crate::run::Stage;
 use job::{Job, Task};
 
@@ -45,6 +44,10 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// Stack of a thread beyond what scripts may use: the host works on top of a script.
 const HOST_STACK_BYTES: usize = 4 << 20;
+
+/// How much less processor time scripts get than threads that answer requests.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
 
 /// How many threads, and what each piece of work may use.
 #[derive(Clone, Debug)]
@@ -196,7 +199,7 @@ impl Shared {
         let name = format!("script-{}", state.started);
         let stack = self.options.limits.stack_bytes + HOST_STACK_BYTES;
         let spawned = thread::Builder::new().name(name).stack_size(stack).spawn(move || {
-            nice::settle();
+            be_nice();
             shared.work();
         });
         // Without a new thread the work waits for an old one, or for its time.
@@ -216,9 +219,6 @@ impl Shared {
             bench.renew();
             if !self.finished(&job) {
                 return;
-            }
-            if !nice::recover() {
-                return self.replace_thread();
             }
         }
     }
@@ -270,15 +270,6 @@ impl Shared {
         }
     }
 
-    /// Has another thread do what this one would have done. The watchdog starts it, because threads are
-    /// as nice as the one that starts them.
-    fn replace_thread(&self) {
-        let mut state = self.state.lock();
-        state.threads -= 1;
-        state.watch_at = Some(Instant::now());
-        self.watch_changed.notify_one();
-    }
-
     /// Makes sure the watchdog looks at this time or before.
     fn watch_from(self: &Arc<Shared>, state: &mut State, at: Instant) {
         if !state.has_watchdog {
@@ -298,8 +289,8 @@ impl Shared {
         loop {
             let now = Instant::now();
             let (late, expired) = (state.take_late(now), state.take_expired(now));
-            self.add_thread(&mut state);
             if !late.is_empty() || !expired.is_empty() {
+                self.add_thread(&mut state);
                 drop(state);
                 late.iter().for_each(|job| job.overdue());
                 expired.iter().for_each(|job| job.refuse());
@@ -428,3 +419,12 @@ fn new_machine(limits: &Limits) -> rquickjs::Result<Rc<Machine>> {
     machine.keep();
     Ok(Rc::new(machine))
 }
+
+#[cfg(target_os = "linux")]
+fn be_nice() {
+    // On Linux this is the priority of the one thread. Without the permission it stays as it is.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn be_nice() {}
