@@ -10,7 +10,7 @@ mod common;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use common::{Shelf, call, execute, pool, procedure, short_limits};
+use common::{Shelf, call, execute, pool, procedure, short_limits, wait};
 use script::{Failure, Limits, Pool, Program, Stop};
 
 struct Case {
@@ -97,9 +97,12 @@ const SURVEY: &str = r"function () {
 /// The times of these tests are short; a survey that a busy machine had none for is done again.
 fn survey(pool: &Pool) -> String {
     loop {
-        match execute(pool, &Shelf::default(), call(SURVEY, procedure(&[]))) {
-            Err(Failure::Timeout { .. }) => continue,
-            outcome => break String::from_utf8(outcome.unwrap().body.unwrap().to_vec()).unwrap(),
+        let call = call(SURVEY, procedure(&[]));
+        match wait(pool, Shelf::default().open(), move |session| session.execute(call)) {
+            Ok(Err(Failure::Timeout { .. } | Failure::Revoked)) => {}
+            Err(Stop::Overdue | Stop::Unavailable) => {}
+            Ok(Ok(outcome)) => break String::from_utf8(outcome.body.unwrap().to_vec()).unwrap(),
+            other => panic!("{other:?}"),
         }
     }
 }
