@@ -29,4 +29,7 @@ pub enum Error {
     /// Somebody else has the lease of a pipeline.
     #[error("the pipeline {0} is being run by another process")]
     Leased(String),
+    /// Loaded data could not be brought to rest.
+    #[error("the server does not come to rest: {0}")]
+    Unsettled(String),
 }

@@ -31,6 +31,7 @@ pub struct File {
     pub warmup: Option<usize>,
     pub ru_profile: Option<String>,
     pub per: Option<String>,
+    pub bar: Option<Spanned<f64>>,
     #[serde(default)]
     pub drivers: BTreeMap<String, f64>,
     #[serde(default)]
@@ -238,12 +239,15 @@ pub struct Pattern {
 }
 
 /// What somebody else measured.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Published {
     pub ru: Option<f64>,
     pub ms: Option<f64>,
+    pub expected: Option<f64>,
+    pub because: Option<String>,
+    pub bar: Option<f64>,
 }
 
 /// One request, or one for each row of an earlier one.

@@ -13,16 +13,18 @@
 //!
 //! LAYOUT     `file`, `read`, `workload` with `expression` (the format); `generate`, `data`
 //!            (instances); `target`, `load`, `steps`, `pipeline`, `run`, `verify` (requests); `receipt`,
-//!            `results`, `mix`, `lessons`, `table`, `report` with `chart`, `budget` (numbers); `shelf`
-//!            (the workloads that come with the binary).
+//!            `results`, `agreement`, `growth`, `mix`, `lessons`, `table`, `report` with `chart`, `budget`
+//!            (numbers); `shelf` (the workloads that come with the binary).
 //!
 //! **`lab` speaks REST like any other program: it knows `client`, and nothing of the server.**
 
+pub mod agreement;
 pub mod budget;
 pub mod data;
 pub mod expression;
 pub mod file;
 pub mod generate;
+pub mod growth;
 pub mod lessons;
 pub mod load;
 pub mod mix;
@@ -46,5 +48,5 @@ pub use data::Data;
 pub use error::Error;
 pub use read::{Mistake, Source};
 pub use results::Results;
-pub use run::{Counted, Run, Watch};
+pub use run::{Counted, Run, Settle, Watch};
 pub use workload::Workload;

@@ -14,8 +14,8 @@ use crate::expression::{Each, Expression, Path, Step as PathStep, Template};
 use crate::file;
 use crate::generate::{Generator, parse_day};
 use crate::workload::{
-    Action, Check, Container, Entity, Mapping, Model, Over, Pattern, Pipeline, Reference, Sample,
-    Script, Side, Step, Sweep, Workload, WriteKind,
+    Action, Check, Container, Entity, Mapping, Model, Over, Pattern, Pipeline, Published,
+    Reference, Sample, Script, Side, Step, Sweep, Workload, WriteKind,
 };
 
 /// A mistake in a workload or budget file.
@@ -95,6 +95,17 @@ struct Reader<'a> {
 
 type Checked<T> = Result<T, Mistake>;
 
+/// What holds for patterns that say nothing else.
+struct Usual {
+    repeat: usize,
+    /// The share of a published time that the p50 may take.
+    bar: Option<f64>,
+}
+
+fn is_positive(number: f64) -> bool {
+    number > 0.0 && number.is_finite()
+}
+
 impl Reader<'_> {
     fn fail<T>(&self, span: Range<usize>, message: impl Into<String>) -> Checked<T> {
         Err(self.source.mistake(&span, message))
@@ -120,9 +131,10 @@ impl Reader<'_> {
         self.unique(file.models.iter().map(|model| &model.id), "model")?;
         self.unique(file.patterns.iter().map(|pattern| &pattern.id), "pattern")?;
         let repeat = self.positive(&file.repeat, 10)?;
+        let usual = Usual { repeat, bar: self.bar(&file.bar)? };
         let patterns = file.patterns.iter();
         let patterns =
-            patterns.map(|pattern| self.pattern(pattern, &models, repeat, &file.drivers));
+            patterns.map(|pattern| self.pattern(pattern, &models, &usual, &file.drivers));
         let patterns = patterns.collect::<Checked<Vec<Pattern>>>()?;
         let mut sweeps = Vec::new();
         for sweep in &file.sweeps {
@@ -132,7 +144,7 @@ impl Reader<'_> {
             return self.fail(0..0, "a workload needs at least one model and one pattern");
         }
         let scale = match &file.scale {
-            Some(scale) if !(*scale.get_ref() > 0.0 && scale.get_ref().is_finite()) => {
+            Some(scale) if !is_positive(*scale.get_ref()) => {
                 return self.fail(scale.span(), "the scale is a number above 0");
             }
             Some(scale) => *scale.get_ref(),
@@ -384,7 +396,7 @@ impl Reader<'_> {
         &self,
         pattern: &file::Pattern,
         models: &[Model],
-        repeat: usize,
+        usual: &Usual,
         drivers: &BTreeMap<String, f64>,
     ) -> Checked<Pattern> {
         let mut names = Names::new();
@@ -403,17 +415,55 @@ impl Reader<'_> {
         }
         self.check_model_names(pattern, models)?;
         let steps = |model: &Model| self.pattern_steps(pattern, model, &names);
-        let published = |model: &Model| pattern.published.get(&model.id).map(|p| *p.get_ref());
+        let published = |model: &Model| {
+            let figures = pattern.published.get(&model.id);
+            figures.map(|figures| self.published(figures, usual)).transpose()
+        };
         Ok(Pattern {
             id: pattern.id.get_ref().clone(),
             title: pattern.title.clone().unwrap_or_default(),
             weight: self.weight(&pattern.weight, drivers)?,
-            repeat: self.positive(&pattern.repeat, repeat)?,
+            repeat: self.positive(&pattern.repeat, usual.repeat)?,
             picks,
             makes,
             models: models.iter().map(steps).collect::<Checked<_>>()?,
-            published: models.iter().map(published).collect(),
+            published: models.iter().map(published).collect::<Checked<_>>()?,
         })
+    }
+
+    fn published(&self, figures: &Spanned<file::Published>, usual: &Usual) -> Checked<Published> {
+        let (span, figures) = (figures.span(), figures.get_ref().clone());
+        let numbers = [figures.ru, figures.ms, figures.expected, figures.bar];
+        if numbers.into_iter().flatten().any(|number| !is_positive(number)) {
+            return self.fail(span, "figures are numbers above 0");
+        }
+        match (figures.ru, figures.ms) {
+            (None, _) if figures.because.is_some() => {
+                return self.fail(span, "`because` says why `ru` is not met: there is none");
+            }
+            (_, None) if figures.bar.is_some() => {
+                return self.fail(span, "`bar` is a share of `ms`: there is none");
+            }
+            (_, _) => {}
+        }
+        let share = figures.bar.or(usual.bar);
+        Ok(Published {
+            ru: figures.ru,
+            ms: figures.ms,
+            expected_ru: figures.expected,
+            because: figures.because,
+            bar_ms: figures.ms.zip(share).map(|(ms, share)| ms * share),
+        })
+    }
+
+    fn bar(&self, bar: &Option<Spanned<f64>>) -> Checked<Option<f64>> {
+        match bar {
+            Some(bar) if !is_positive(*bar.get_ref()) => {
+                self.fail(bar.span(), "the bar is a number above 0")
+            }
+            Some(bar) => Ok(Some(*bar.get_ref())),
+            None => Ok(None),
+        }
     }
 
     fn check_model_names(&self, pattern: &file::Pattern, models: &[Model]) -> Checked<()> {

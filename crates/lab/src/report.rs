@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use crate::agreement::{Agreement, Finding};
 use crate::chart::{Row, curves, escape, lollipops, stacked};
 use crate::lessons::lessons;
 use crate::receipt::Line;
 use crate::results::{Cell, PatternResult, Results};
-use crate::table::{difference, grouped, ms, ru, short};
+use crate::table::{bar, difference, grouped, ms, ru, short};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -16,6 +17,7 @@ pub fn html(results: &Results) -> String {
     let sections = [
         header(results),
         said(results),
+        agreement(results),
         charges(results),
         times(results),
         mix(results),
@@ -65,6 +67,26 @@ fn said(results: &Results) -> String {
     format!(
         "<section id=\"lessons\">\n<h2>What the numbers say</h2>\n<ul class=\"lessons\">\n{entries}</ul>\n</section>\n"
     )
+}
+
+/// How far the run is from what it is compared with.
+fn agreement(results: &Results) -> String {
+    let cells = |finding: &Finding| match finding.cells.is_empty() {
+        true => String::new(),
+        false => {
+            let entry = |cell: &String| format!("<li>{}</li>\n", escape(cell));
+            format!("<ul>\n{}</ul>\n", finding.cells.iter().map(entry).collect::<String>())
+        }
+    };
+    let one =
+        |finding: &Finding| format!("<p>{}</p>\n{}", escape(&finding.sentence), cells(finding));
+    let all: String = Agreement::of(results).findings().iter().map(one).collect();
+    match all.is_empty() {
+        true => all,
+        false => format!(
+            "<section id=\"agreement\">\n<h2>Beside what was published</h2>\n{all}</section>\n"
+        ),
+    }
 }
 
 fn legend(results: &Results, has_published: bool) -> String {
@@ -174,7 +196,7 @@ fn numbers(results: &Results) -> String {
     let mut out = String::from(
         "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th class=\"left\">model</th>\
          <th>RU</th><th>published</th><th></th><th>copies RU</th><th>copies ms</th><th>requests</th><th>partitions</th>\
-         <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th></tr>\n",
+         <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th><th>bar</th></tr>\n",
     );
     let mut last = "";
     for cell in &results.cells {
@@ -184,7 +206,7 @@ fn numbers(results: &Results) -> String {
         let _ = writeln!(
             out,
             "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
-             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
             if is_first { " class=\"first\"" } else { "" },
             if is_first { escape(&cell.pattern) } else { String::new() },
             at % 6,
@@ -200,6 +222,7 @@ fn numbers(results: &Results) -> String {
             ms(cell.p95_ms),
             ms(cell.p99_ms),
             cell.published_ms.map(ms).unwrap_or_default(),
+            bar(cell),
         );
     }
     out + "</table></div>\n</section>\n"
@@ -375,6 +398,21 @@ mod tests {
         assert!(html.contains("<h1>A &amp; B</h1>") && html.contains("&lt;T&gt;"));
         assert_eq!(html.matches("class=\"turn\"").count(), 1);
         assert_eq!(html.matches("class=\"curve\"").count(), 2);
+    }
+
+    #[test]
+    fn what_differs_from_published_figures_has_its_reason() {
+        let mut results = results();
+        assert!(!html(&results).contains("id=\"agreement\""), "nothing was published");
+        results.cells[0].published_ru = Some(2.0);
+        results.cells[1].published_ru = Some(200.0);
+        results.cells[1].because = Some("a < b".into());
+        (results.cells[1].bar_ms, results.cells[1].p50_ms) = (Some(0.5), 0.6);
+        let html = html(&results);
+        assert!(html.contains("<p>1 of 2 charges are within 5 % of the published ones; not:</p>"));
+        let line = "<li>Q1 in b: 300.0 RU, published 200.0 (+50.0 %): a &lt; b</li>";
+        assert!(html.contains(line), "{html}");
+        assert!(html.contains("<td>0.50 missed</td></tr>"), "{html}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::agreement::Agreement;
 use crate::expression::number;
 use crate::receipt::Receipt;
 use crate::verify::Verdict;
@@ -15,6 +16,8 @@ pub struct Results {
     pub about: String,
     pub scale: f64,
     pub seed: u64,
+    /// Whether scale and seed are those of the file, which its figures are for.
+    pub is_as_written: bool,
     /// What weights are counted per.
     pub per: String,
     pub models: Vec<ModelResult>,
@@ -57,12 +60,18 @@ pub struct Cell {
     pub model: String,
     pub ru: f64,
     pub published_ru: Option<f64>,
+    /// What the price list gives for the data that the figure was published of.
+    pub expected_ru: Option<f64>,
+    /// Why the published charge cannot be met.
+    pub because: Option<String>,
     pub requests: f64,
     pub partitions: usize,
     pub p50_ms: f64,
     pub p95_ms: f64,
     pub p99_ms: f64,
     pub published_ms: Option<f64>,
+    /// What the p50 should not exceed.
+    pub bar_ms: Option<f64>,
     /// What keeping copies cost because of it.
     pub propagation_ru: f64,
     /// Until the copies were right, in the middle of executions.
@@ -77,6 +86,11 @@ impl Cell {
     /// What an execution costs with all that follows from it.
     pub fn total_ru(&self) -> f64 {
         self.ru + self.propagation_ru
+    }
+
+    /// Whether half of the executions were as fast as they should be.
+    pub fn meets_bar(&self) -> Option<bool> {
+        self.bar_ms.map(|bar| self.p50_ms <= bar)
     }
 }
 
@@ -147,12 +161,30 @@ impl Results {
             "scale": number(self.scale),
             "seed": self.seed,
             "cells": cells,
+            "models": self.models.iter().map(|model| self.model_json(model)).collect::<Vec<_>>(),
+            "agreement": Agreement::of(self).to_json(),
+        })
+    }
+
+    fn model_json(&self, model: &ModelResult) -> Value {
+        json!({
+            "model": model.id,
+            "items": model.items,
+            "load_ru": rounded(model.load_ru, 100.0),
+            "load_seconds": rounded(model.load_seconds, 1000.0),
+            "build_ru": rounded(model.build_ru, 100.0),
+            "build_changes": model.build_changes,
+            "mix_ru": rounded(self.total(&model.id), 100.0),
         })
     }
 }
 
+/// A number to the nearest part of one, such as a hundredth.
+pub(crate) fn rounded(value: f64, parts: f64) -> Value {
+    number((value * parts).round() / parts)
+}
+
 fn cell_json(cell: &Cell) -> Value {
-    let rounded = |value: f64, unit: f64| number((value * unit).round() / unit);
     let mut out = json!({
         "pattern": cell.pattern,
         "model": cell.model,
@@ -165,6 +197,16 @@ fn cell_json(cell: &Cell) -> Value {
         "p99_ms": rounded(cell.p99_ms, 1000.0),
         "published_ms": cell.published_ms.map(number),
     });
+    if let Some(expected) = cell.expected_ru {
+        out["expected_ru"] = number(expected);
+    }
+    if let Some(because) = &cell.because {
+        out["because"] = json!(because);
+    }
+    if let (Some(bar), Some(is_met)) = (cell.bar_ms, cell.meets_bar()) {
+        out["bar_ms"] = rounded(bar, 1000.0);
+        out["meets_bar"] = json!(is_met);
+    }
     if let Some(lag) = cell.lag_ms {
         out["propagation_ru"] = rounded(cell.propagation_ru, 100.0);
         out["propagation_ms"] = rounded(lag, 1000.0);
@@ -224,6 +266,28 @@ mod tests {
         let expect = r#"{"workload":"w","scale":1,"seed":7,"cells":[{"pattern":"Q3","model":"v2","ru":201.5,"published_ru":201.54,"requests":1,"partitions":75,"p50_ms":1.2,"p95_ms":0,"p99_ms":0,"published_ms":28},"#;
         let text = results.to_json().to_string();
         assert!(text.starts_with(expect), "{text}");
-        assert!(text.ends_with(r#""published_ms":28,"propagation_ru":10,"propagation_ms":1.5}]}"#));
+        let copied = r#""published_ms":28,"propagation_ru":10,"propagation_ms":1.5}],"models":[],"#;
+        assert!(text.contains(copied), "{text}");
+    }
+
+    #[test]
+    fn json_of_what_a_cell_is_compared_with() {
+        let cell = Cell {
+            p50_ms: 2.8,
+            published_ms: Some(28.0),
+            expected_ru: Some(200.38),
+            because: Some("it is another".into()),
+            bar_ms: Some(2.8),
+            ..Cell::default()
+        };
+        let check = |cell: &Cell, expect: &str| {
+            let text = cell_json(cell).to_string();
+            assert!(text.ends_with(expect), "{text}");
+        };
+        let compared = r#""expected_ru":200.38,"because":"it is another","bar_ms":2.8,"#;
+        check(&cell, &format!(r#"{compared}"meets_bar":true}}"#));
+        let slower = Cell { p50_ms: 2.801, ..cell };
+        check(&slower, &format!(r#"{compared}"meets_bar":false}}"#));
+        check(&Cell::default(), r#""published_ms":null}"#);
     }
 }

@@ -1,8 +1,13 @@
-//! A run: every model is created, loaded, measured and verified, one after the other.
+//! A run: every model is created and loaded, and then all are measured in turns, and verified.
 //!
 //! ```text
-//! create ─▶ load ─▶ build copies ─▶ patterns that read, sweeps ─▶ patterns that write ─▶ verify
+//! for each model      create ─▶ load ─▶ build copies
+//! together            settle ─▶ patterns that read, sweeps ─▶ patterns that write
+//! for each model      verify
 //! ```
+//!
+//! A machine is now fast, now slow. So the models take turns in each pattern, a few executions at
+//! a time: what slows one of them down slows the others down as well.
 //!
 //! INVARIANTS
 //! (R1) Measured requests are sent one after the other, in an order the file fixes: charges do not
@@ -10,7 +15,10 @@
 //! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
 //!      with the pattern that wrote.
 //! (R3) Receipts are asked for in one execution more, which is neither timed nor counted.
+//!
+//! ELSEWHERE  The same patterns on data of several sizes: `growth`.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,8 +34,11 @@ use crate::pipeline::Runner;
 use crate::results::{Cell, ModelResult, PatternResult, Results, percentile};
 use crate::steps;
 use crate::target::{Tally, Target};
-use crate::verify::verify;
+use crate::verify::{Verdict, verify};
 use crate::workload::{Action, Over, Pattern, Step};
+
+/// Executions of a pattern in one model before the next one has its turn.
+const TURN: usize = 5;
 
 /// What a piece of work consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +59,9 @@ pub trait Watch: Send + Sync {
     fn end(&self);
 }
 
+/// Lets a server come to rest: nothing is left to write or to rewrite. Blocks, or says why not.
+pub type Settle = dyn Fn() -> Result<(), String> + Send + Sync;
+
 /// What to run, and where.
 pub struct Run {
     /// The instances, with their workload.
@@ -60,6 +74,8 @@ pub struct Run {
     pub replaces: bool,
     /// Executions of each pattern instead of what the file says.
     pub repeat: Option<usize>,
+    /// What lets the server come to rest between loading and measuring, if there is a way.
+    pub settle: Option<Arc<Settle>>,
     /// Who is told how far it has come.
     pub watch: Arc<dyn Watch>,
 }
@@ -68,33 +84,20 @@ impl Run {
     /// Runs everything.
     pub async fn run(&self) -> Result<Results, Error> {
         let workload = &self.data.workload;
-        let pattern = |pattern: &Pattern| PatternResult {
-            id: pattern.id.clone(),
-            title: pattern.title.clone(),
-            weight: mix::weight(&pattern.weight, &workload.drivers),
-        };
-        let mut results = Results {
-            workload: workload.name.clone(),
-            title: workload.title.clone(),
-            about: workload.about.clone(),
-            scale: self.data.scale,
-            seed: self.data.seed,
-            per: workload.per.clone(),
-            patterns: workload.patterns.iter().map(pattern).collect(),
-            ..Results::default()
-        };
-        let mut measured = vec![Measured::new(); workload.sweeps.len()];
-        for model in &self.models {
-            let (result, cells) = self.model(*model, &mut measured).await?;
-            results.models.push(result);
-            results.cells.extend(cells);
+        let (mut models, mut measuring) = self.prepare().await?;
+        self.settle().await?;
+        let mut sweeps = vec![Measured::new(); workload.sweeps.len()];
+        let mut cells = self.measure(&mut measuring, &mut sweeps).await?;
+        for (model, measured) in models.iter_mut().zip(measuring) {
+            model.verdicts = measured.finish().await?;
         }
         let order = |cell: &Cell| {
             let pattern = workload.patterns.iter().position(|pattern| pattern.id == cell.pattern);
             (pattern, workload.models.iter().position(|model| model.id == cell.model))
         };
-        results.cells.sort_by_key(order);
-        let sweeps = workload.sweeps.iter().zip(&measured);
+        cells.sort_by_key(order);
+        let mut results = Results { models, cells, ..self.header() };
+        let sweeps = workload.sweeps.iter().zip(&sweeps);
         let sweeps = sweeps
             .map(|(sweep, measured)| mix::sweep(workload, &results, &self.models, sweep, measured));
         results.sweeps = sweeps.collect();
@@ -108,27 +111,52 @@ impl Run {
         Target { client: self.client.clone(), database }
     }
 
-    async fn model(
-        &self,
-        model: usize,
-        measured: &mut [Measured],
-    ) -> Result<(ModelResult, Vec<Cell>), Error> {
+    /// Results without any numbers.
+    fn header(&self) -> Results {
+        let workload = &self.data.workload;
+        let pattern = |pattern: &Pattern| PatternResult {
+            id: pattern.id.clone(),
+            title: pattern.title.clone(),
+            weight: mix::weight(&pattern.weight, &workload.drivers),
+        };
+        let (scale, seed) = (self.data.scale, self.data.seed);
+        Results {
+            workload: workload.name.clone(),
+            title: workload.title.clone(),
+            about: workload.about.clone(),
+            scale,
+            seed,
+            is_as_written: (scale, seed) == (workload.scale, workload.seed),
+            per: workload.per.clone(),
+            patterns: workload.patterns.iter().map(pattern).collect(),
+            ..Results::default()
+        }
+    }
+
+    /// Creates and loads all models, and builds their copies.
+    pub(crate) async fn prepare(&self) -> Result<(Vec<ModelResult>, Vec<Measuring<'_>>), Error> {
+        let (mut results, mut measuring) = (Vec::new(), Vec::new());
+        for model in &self.models {
+            let (result, ready) = self.prepare_model(*model).await?;
+            results.push(result);
+            measuring.push(ready);
+        }
+        Ok((results, measuring))
+    }
+
+    async fn prepare_model(&self, model: usize) -> Result<(ModelResult, Measuring<'_>), Error> {
         let of = &self.data.workload.models[model];
         let target = self.target(model);
         target.create(of, self.replaces).await?;
         let mut result = self.load(model, &target).await?;
         let owner = format!("lab-{}", std::process::id());
-        let pipelines = Runner::start(&self.data, model, target.clone(), &owner).await?;
-        let mut measuring = Measuring { run: self, model, target: &target, pipelines, made: 0 };
+        let mut pipelines = Runner::start(&self.data, model, target.clone(), &owner).await?;
         self.watch.begin(&format!("{}: build copies", of.id), Counted::Items, 0);
-        let built = measuring.pipelines.drain().await?;
+        let built = pipelines.drain().await?;
         self.watch.end();
         result.build_ru = built.work.ru();
         result.build_changes = built.changes;
-        let cells = measuring.patterns(measured).await?;
-        result.verdicts = verify(of, &target).await?;
-        measuring.pipelines.stop().await?;
-        Ok((result, cells))
+        Ok((result, Measuring { run: self, model, target, pipelines, made: 0 }))
     }
 
     async fn load(&self, model: usize, target: &Target) -> Result<ModelResult, Error> {
@@ -150,13 +178,71 @@ impl Run {
             ..ModelResult::default()
         })
     }
+
+    /// Waits until the server is at rest.
+    pub(crate) async fn settle(&self) -> Result<(), Error> {
+        let Some(settle) = self.settle.clone() else { return Ok(()) };
+        let settled = tokio::task::spawn_blocking(move || settle()).await;
+        settled.unwrap_or_else(|error| Err(error.to_string())).map_err(Error::Unsettled)
+    }
+
+    /// Measures all patterns; those that only read come first, so that they see the data as it was
+    /// loaded.
+    async fn measure(
+        &self,
+        models: &mut [Measuring<'_>],
+        sweeps: &mut [Measured],
+    ) -> Result<Vec<Cell>, Error> {
+        let workload = &self.data.workload;
+        let (reads, writes) = workload.reads_and_writes();
+        let total = workload.patterns.len() as u64;
+        self.watch.begin("measure", Counted::Patterns, total);
+        let mut cells = Vec::new();
+        for at in &reads {
+            cells.extend(in_turns(models, *at).await?);
+            self.watch.set((cells.len() / models.len()) as u64);
+        }
+        for (sweep, measured) in workload.sweeps.iter().zip(sweeps) {
+            if let Over::Count { sample, points } = &sweep.over {
+                for model in models.iter_mut() {
+                    model.sweep(&reads, *sample, points, measured).await?;
+                }
+            }
+        }
+        for at in &writes {
+            cells.extend(in_turns(models, *at).await?);
+            self.watch.set((cells.len() / models.len()) as u64);
+        }
+        self.watch.end();
+        Ok(cells)
+    }
+}
+
+/// Measures one pattern everywhere, a turn after the other; a cell for each place.
+pub(crate) async fn in_turns(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
+    let mut executions: Vec<Executions> = Vec::new();
+    for place in places.iter_mut() {
+        place.warm_up(at).await?;
+        executions.push(Executions::default());
+    }
+    let repeat = places.iter().map(|place| place.repeat(at)).max().unwrap_or(0);
+    for begin in (0..repeat).step_by(TURN) {
+        for (place, executions) in places.iter_mut().zip(&mut executions) {
+            place.turn(at, begin..repeat.min(begin + TURN), executions).await?;
+        }
+    }
+    let mut cells = Vec::new();
+    for (place, executions) in places.iter_mut().zip(&executions) {
+        cells.push(place.cell(at, executions).await?);
+    }
+    Ok(cells)
 }
 
 /// One model under measurement.
-struct Measuring<'a> {
+pub(crate) struct Measuring<'a> {
     run: &'a Run,
     model: usize,
-    target: &'a Target,
+    target: Target,
     pipelines: Runner<'a>,
     /// Instances made so far.
     made: u64,
@@ -183,66 +269,77 @@ impl Executions {
 }
 
 impl<'a> Measuring<'a> {
-    /// Measures all patterns; those that only read come first, so that they see the data as it was
-    /// loaded.
-    async fn patterns(&mut self, measured: &mut [Measured]) -> Result<Vec<Cell>, Error> {
-        let data = &self.run.data;
-        let patterns = &data.workload.patterns;
-        let id = &data.workload.models[self.model].id;
-        let (reads, writes): (Vec<usize>, Vec<usize>) =
-            (0..patterns.len()).partition(|at| patterns[*at].only_reads());
-        let total = patterns.len() as u64;
-        self.run.watch.begin(&format!("{id}: measure"), Counted::Patterns, total);
-        let mut cells = Vec::new();
-        for at in &reads {
-            cells.push(self.pattern(*at).await?);
-            self.run.watch.set(cells.len() as u64);
-        }
-        for (sweep, measured) in data.workload.sweeps.iter().zip(measured) {
-            if let Over::Count { sample, points } = &sweep.over {
-                self.sweep(&reads, *sample, points, measured).await?;
-            }
-        }
-        for at in &writes {
-            cells.push(self.pattern(*at).await?);
-            self.run.watch.set(cells.len() as u64);
-        }
-        self.run.watch.end();
-        Ok(cells)
+    fn repeat(&self, at: usize) -> usize {
+        self.run.repeat.unwrap_or(self.run.data.workload.patterns[at].repeat)
     }
 
-    async fn pattern(&mut self, at: usize) -> Result<Cell, Error> {
-        let workload = &self.run.data.workload;
-        let pattern = &workload.patterns[at];
-        let repeat = self.run.repeat.unwrap_or(pattern.repeat);
-        let mut executions = Executions::default();
-        for round in 0..workload.warmup.min(repeat) {
+    /// Executes a pattern a few times for nothing.
+    async fn warm_up(&mut self, at: usize) -> Result<(), Error> {
+        let run = self.run;
+        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        for round in 0..warmup.min(self.repeat(at)) {
             self.execute(pattern, round, None, &mut Executions::default()).await?;
         }
-        for round in 0..repeat {
-            self.execute(pattern, workload.warmup + round, None, &mut executions).await?;
+        Ok(())
+    }
+
+    /// Some of the measured executions.
+    async fn turn(
+        &mut self,
+        at: usize,
+        rounds: Range<usize>,
+        executions: &mut Executions,
+    ) -> Result<(), Error> {
+        let run = self.run;
+        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        for round in rounds {
+            self.execute(pattern, warmup + round, None, executions).await?;
         }
+        Ok(())
+    }
+
+    /// What the measured executions came to, with the receipt of one more (R3).
+    async fn cell(&mut self, at: usize, executions: &Executions) -> Result<Cell, Error> {
+        let (run, repeat) = (self.run, self.repeat(at));
+        let workload = &run.data.workload;
+        let pattern = &workload.patterns[at];
         let mut itemised = Executions::itemised();
-        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?; // R3
-        let published = pattern.published[self.model];
+        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?;
+        let published = pattern.published[self.model].clone().unwrap_or_default();
         let (work, count) = (&executions.work, repeat as f64);
         let lags = &executions.lags_ms;
         Ok(Cell {
             pattern: pattern.id.clone(),
             model: workload.models[self.model].id.clone(),
             ru: work.ru() / count,
-            published_ru: published.and_then(|published| published.ru),
+            published_ru: published.ru,
+            expected_ru: published.expected_ru,
+            because: published.because,
             requests: work.requests as f64 / count,
             partitions: work.partitions,
             p50_ms: percentile(&executions.times_ms, 0.50),
             p95_ms: percentile(&executions.times_ms, 0.95),
             p99_ms: percentile(&executions.times_ms, 0.99),
-            published_ms: published.and_then(|published| published.ms),
+            published_ms: published.ms,
+            bar_ms: published.bar_ms,
             propagation_ru: executions.propagation.ru() / count,
             lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
             receipt: itemised.work.receipt.unwrap_or_default(),
             copies_receipt: itemised.propagation.receipt.unwrap_or_default(),
         })
+    }
+
+    /// Proves the copies and gives back the leases.
+    async fn finish(self) -> Result<Vec<Verdict>, Error> {
+        let model = &self.run.data.workload.models[self.model];
+        let verdicts = verify(model, &self.target).await?;
+        self.stop().await?;
+        Ok(verdicts)
+    }
+
+    /// Gives back the leases.
+    pub(crate) async fn stop(self) -> Result<(), Error> {
+        self.pipelines.stop().await
     }
 
     /// Measures patterns that look at a sample on others in its place.
@@ -283,7 +380,7 @@ impl<'a> Measuring<'a> {
         let model = &run.data.workload.models[self.model];
         let steps = &pattern.models[self.model];
         let begun = Instant::now();
-        let done = steps::run(model, self.target, steps, &mut names, &mut executions.work).await;
+        let done = steps::run(model, &self.target, steps, &mut names, &mut executions.work).await;
         executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
         done.map_err(|error| in_pattern(pattern, error))?;
         if !pattern.only_reads() && !self.pipelines.is_empty() {
@@ -334,7 +431,7 @@ fn in_pattern(pattern: &Pattern, error: Error) -> Error {
         Error::Step { what, message } => {
             Error::Step { what: format!("pattern {}: {what}", pattern.id), message }
         }
-        Error::Exists(_) | Error::Endless(_) | Error::Leased(_) => error,
+        Error::Exists(_) | Error::Endless(_) | Error::Leased(_) | Error::Unsettled(_) => error,
     }
 }
 

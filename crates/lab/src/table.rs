@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::agreement::Agreement;
 use crate::results::{Cell, Results};
 
 /// A charge: two decimals below 100, fewer above.
@@ -67,6 +68,7 @@ pub fn table(results: &Results) -> String {
         "p95 ms",
         "p99 ms",
         "published",
+        "bar",
     ];
     let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).to_vec()];
     let mut last = "";
@@ -75,9 +77,15 @@ pub fn table(results: &Results) -> String {
         rows.push(row(cell, is_first));
         last = &cell.pattern;
     }
-    let widths: Vec<usize> = (0..head.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0))
-        .collect();
+    columns(&rows, 2) + &totals(results) + &agreement(results)
+}
+
+/// Rows of texts under their heads: the first columns to the left, the others to the right.
+/// A row that begins with a text stands apart from those above it.
+pub(crate) fn columns(rows: &[Vec<String>], left: usize) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
     let mut out = String::new();
     for (at, row) in rows.iter().enumerate() {
         if at > 0 && !row[0].is_empty() {
@@ -86,7 +94,7 @@ pub fn table(results: &Results) -> String {
         let mut line = String::new();
         for (column, (text, width)) in row.iter().zip(&widths).enumerate() {
             // Writing to memory cannot fail.
-            let _ = match column < 2 {
+            let _ = match column < left {
                 true => write!(line, "{text:<width$}  "),
                 false => write!(line, "{text:>width$}  "),
             };
@@ -94,7 +102,7 @@ pub fn table(results: &Results) -> String {
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    out + &totals(results)
+    out
 }
 
 fn row(cell: &Cell, is_first: bool) -> Vec<String> {
@@ -113,7 +121,17 @@ fn row(cell: &Cell, is_first: bool) -> Vec<String> {
         ms(cell.p95_ms),
         ms(cell.p99_ms),
         cell.published_ms.map(|published| format!("{published}")).unwrap_or_default(),
+        bar(cell),
     ]
+}
+
+/// What the p50 should not exceed, and whether it does.
+pub fn bar(cell: &Cell) -> String {
+    match cell.bar_ms.zip(cell.meets_bar()) {
+        Some((bar, true)) => format!("{} met", ms(bar)),
+        Some((bar, false)) => format!("{} missed", ms(bar)),
+        None => String::new(),
+    }
 }
 
 fn short_count(value: f64) -> String {
@@ -127,6 +145,18 @@ fn totals(results: &Results) -> String {
     let mut out = format!("\nunder the mix, RU per {}\n", results.per);
     for model in &results.models {
         let _ = writeln!(out, "  {:<10} {}", model.id, short(results.total(&model.id)));
+    }
+    out
+}
+
+/// How far the run is from what it is compared with; nothing if there is nothing.
+fn agreement(results: &Results) -> String {
+    let mut out = String::new();
+    for finding in Agreement::of(results).findings() {
+        let _ = writeln!(out, "\n{}", finding.sentence);
+        for cell in &finding.cells {
+            let _ = writeln!(out, "  {cell}");
+        }
     }
     out
 }
@@ -176,5 +206,14 @@ mod tests {
         assert!(lines[1].starts_with("Q1  v1") && lines[1].contains("+0.0 %"), "{text}");
         assert!(lines[2].starts_with("    v2") && lines[2].contains("+100.0 %"), "{text}");
         assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["v1", "10"]);
+        assert!(lines[5].starts_with("1 of 2 charges are within 5 %"), "{text}");
+        assert!(lines[6].starts_with("  Q1 in v2: 2.00 RU, published 1.00 (+100.0 %): "), "{text}");
+    }
+
+    #[test]
+    fn bars_are_met_or_missed() {
+        let timed = |p50_ms| Cell { p50_ms, bar_ms: Some(0.9), ..Cell::default() };
+        let texts = [timed(0.9), timed(0.91), Cell::default()].map(|cell| bar(&cell));
+        assert_eq!(texts, ["0.90 met", "0.90 missed", ""]);
     }
 }

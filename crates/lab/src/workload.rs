@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::expression::{Each, Expression, Template};
-use crate::file::{Amount, Published};
+use crate::file::Amount;
 use crate::generate::Generator;
 
 /// A checked workload.
@@ -172,7 +172,22 @@ pub struct Pattern {
     pub makes: Vec<(String, usize)>,
     /// Steps by model, in the order of models.
     pub models: Vec<Vec<Step>>,
+    /// By model.
     pub published: Vec<Option<Published>>,
+}
+
+/// What a cell is compared with.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Published {
+    pub ru: Option<f64>,
+    pub ms: Option<f64>,
+    /// What the price list gives for the data that the figure was published of.
+    pub expected_ru: Option<f64>,
+    /// Why the published charge cannot be met.
+    pub because: Option<String>,
+    /// What the p50 should not exceed.
+    pub bar_ms: Option<f64>,
 }
 
 impl Pattern {
@@ -249,6 +264,11 @@ pub enum Over {
 }
 
 impl Workload {
+    /// The positions of patterns that only read, and of those that write.
+    pub fn reads_and_writes(&self) -> (Vec<usize>, Vec<usize>) {
+        (0..self.patterns.len()).partition(|at| self.patterns[*at].only_reads())
+    }
+
     /// A sample by name.
     pub fn sample(&self, name: &str) -> Option<usize> {
         self.samples.iter().position(|sample| sample.name == name)

@@ -286,6 +286,7 @@ A workload is a TOML file, a directory with a workload.toml, or one that comes w
 Examples:
   cosmolabe lab run blog --report blog.html            three models of a blog platform, with charts
   cosmolabe lab run ./shop/workload.toml --json out.json --budget budget.toml
+  cosmolabe lab growth blog --scales 0.001,0.01        what ten times the data changes
   cosmolabe lab verify blog                            prove copies and counters
   cosmolabe lab follow blog --endpoint http://127.0.0.1:8081    keep copies right";
 
@@ -295,6 +296,9 @@ pub enum LabCommand {
     /// Load the models of a workload, play its access patterns and print what they cost
     #[command(after_help = LAB_RUN_EXAMPLES)]
     Run(LabRunFlags),
+    /// Measure patterns that read on more and more data, and print how times and charges grow
+    #[command(after_help = LAB_GROWTH_EXAMPLES)]
+    Growth(LabGrowthFlags),
     /// Prove that no copy differs from its source and no counter from its count
     #[command(after_help = LAB_VERIFY_EXAMPLES)]
     Verify(LabFlags),
@@ -335,7 +339,46 @@ or a budget is exceeded.
 Examples:
   cosmolabe lab run blog
   cosmolabe lab run blog --model v1,v3 --scale 0.002 --report blog.html
+  cosmolabe lab run blog --in-memory                   the same charges, other times
   cosmolabe lab run shop.toml --endpoint http://127.0.0.1:8081 --json out.json --budget budget.toml";
+
+const LAB_GROWTH_EXAMPLES: &str = "\
+A server is started for each scale, on embedded storage in a temporary directory, and all are
+loaded. Then scales and models take turns in each pattern that only reads. The growth is that from
+the first scale to the last.
+
+Examples:
+  cosmolabe lab growth blog --scales 0.001,0.01
+  cosmolabe lab growth blog --model v3 --scales 0.001,0.01 --limit 1.5 --json growth.json";
+
+/// Flags of `lab growth`.
+#[derive(Debug, Args)]
+pub struct LabGrowthFlags {
+    /// File, directory, or name of a workload that comes with this binary
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: String,
+    /// Shares of the full number of entities, at least two
+    #[arg(long, value_name = "N", value_delimiter = ',', required = true)]
+    pub scales: Vec<f64>,
+    /// Only these models
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    pub model: Vec<String>,
+    /// What the data is drawn from [default: what the workload says]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Executions of each pattern [default: what the workload says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    /// Keep the data in memory instead of a temporary directory
+    #[arg(long)]
+    pub in_memory: bool,
+    /// Fail if the p50 of a pattern grows more than so many times
+    #[arg(long, value_name = "N")]
+    pub limit: Option<f64>,
+    /// Write the numbers as JSON; `-` is standard output, instead of the table
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
 
 const LAB_VERIFY_EXAMPLES: &str = "\
 With --endpoint, what an earlier `lab run` left there is checked. Without, a server is started, the
@@ -377,6 +420,9 @@ pub struct LabRunFlags {
     /// Executions of each pattern [default: what the workload says]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
+    /// Keep the data of the run in memory instead of a temporary directory
+    #[arg(long, conflicts_with = "endpoint")]
+    pub in_memory: bool,
     /// Delete databases of an earlier run at --endpoint
     #[arg(long)]
     pub replace: bool,

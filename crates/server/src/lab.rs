@@ -1,4 +1,5 @@
-//! The commands `lab run`, `lab verify` and `lab follow`: flags, a server if none is given, files that come out.
+//! The commands `lab run`, `lab growth`, `lab verify` and `lab follow`: flags, servers if none is
+//! given, files that come out.
 //!
 //! ELSEWHERE  Everything the laboratory does: the crate `lab`.
 
@@ -9,11 +10,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use client::Client;
 use lab::budget::Budget;
+use lab::growth::Growth;
 use lab::pipeline::Runner;
 use lab::verify::Verdict;
 use lab::{Counted, Data, Results, Run, Watch, Workload};
 
-use crate::cli::{LabCommand, LabFlags, LabFollowFlags, LabRunFlags};
+use crate::cli::{LabCommand, LabFlags, LabFollowFlags, LabGrowthFlags, LabRunFlags};
 use crate::config::Usage;
 use crate::lab_server::LabServer;
 use crate::progress::{Progress, Unit};
@@ -29,17 +31,18 @@ const FINDINGS_SHOWN: usize = 10;
 pub fn lab(command: &LabCommand) -> Result<()> {
     match command {
         LabCommand::Run(flags) => run(flags),
+        LabCommand::Growth(flags) => growth(flags),
         LabCommand::Verify(flags) => verify(flags),
         LabCommand::Follow(flags) => follow(flags),
     }
 }
 
 fn run(flags: &LabRunFlags) -> Result<()> {
-    let workload = read(&flags.lab)?;
+    let workload = read(&flags.lab.workload)?;
     let budget = flags.budget.as_deref().map(|path| read_budget(path, &workload)).transpose()?;
-    let prepared = Prepared::new(&flags.lab, workload)?;
+    let prepared = Prepared::new(&flags.lab, workload, flags.in_memory)?;
     let run = Run { replaces: flags.replace, ..prepared.run(flags.repeat.map(|n| n as usize)) };
-    let results = prepared.block_on(run.run())?;
+    let results = prepared.session.block_on(run.run())?;
     write_outputs(flags, &results)?;
     report_findings(&results.findings())?;
     let exceeded = budget.map(|budget| budget.exceeded(&results)).unwrap_or_default();
@@ -49,19 +52,60 @@ fn run(flags: &LabRunFlags) -> Result<()> {
     }
 }
 
-fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
-    };
-    let json = || format!("{:#}\n", results.to_json());
-    match &flags.json {
-        Some(path) if path == Path::new("-") => print!("{}", json()),
-        Some(path) => {
-            print!("{}", lab::table::table(results));
-            write(path, json())?;
-        }
-        None => print!("{}", lab::table::table(results)),
+fn growth(flags: &LabGrowthFlags) -> Result<()> {
+    if flags.scales.len() < 2 {
+        let sentence = "--scales are two or more, such as 0.001,0.01: growth is between them";
+        return Err(Usage(sentence.to_owned()).into());
     }
+    if flags.limit.is_some_and(|limit| !is_positive(limit)) {
+        return Err(Usage("--limit is a number above 0".to_owned()).into());
+    }
+    let workload = Arc::new(read(&flags.workload)?);
+    let models = workload.choose_models(&flags.model).map_err(Usage)?;
+    if workload.reads_and_writes().0.is_empty() {
+        return Err(Usage(format!("{} has no pattern that only reads", workload.name)).into());
+    }
+    let seed = flags.seed.unwrap_or(workload.seed);
+    let data = |scale: &f64| {
+        let scale = scale_of("--scales", *scale)?;
+        Ok(Arc::new(Data::new(workload.clone(), seed, scale)))
+    };
+    let data = flags.scales.iter().map(data).collect::<Result<Vec<_>>>()?;
+    let session = Session::new()?;
+    let place = |_| Place::start(&workload, flags.in_memory);
+    let places = data.iter().map(place).collect::<Result<Vec<_>>>()?;
+    let repeat = flags.repeat.map(|n| n as usize);
+    let pairs = places.iter().zip(&data);
+    let runs: Vec<Run> = pairs.map(|(place, data)| place.run(data, &models, repeat)).collect();
+    let growth = session.block_on(Growth::measure(&runs))?;
+    print_numbers(flags.json.as_deref(), &growth.to_json(), &growth.table())?;
+    let beyond = flags.limit.map(|limit| growth.beyond(limit)).unwrap_or_default();
+    match beyond.is_empty() {
+        true => Ok(()),
+        false => bail!("grows too much:\n  {}", beyond.join("\n  ")),
+    }
+}
+
+fn write(path: &Path, text: String) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// The table on standard output, and JSON to a file; or JSON on standard output.
+fn print_numbers(path: Option<&Path>, json: &serde_json::Value, table: &str) -> Result<()> {
+    let json = format!("{json:#}\n");
+    match path {
+        Some(path) if path == Path::new("-") => print!("{json}"),
+        Some(path) => {
+            print!("{table}");
+            write(path, json)?;
+        }
+        None => print!("{table}"),
+    }
+    Ok(())
+}
+
+fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
+    print_numbers(flags.json.as_deref(), &results.to_json(), &lab::table::table(results))?;
     if let Some(path) = &flags.report {
         write(path, lab::report::html(results))?;
         eprintln!("report in {}", path.display());
@@ -73,21 +117,21 @@ fn write_outputs(flags: &LabRunFlags, results: &Results) -> Result<()> {
 }
 
 fn verify(flags: &LabFlags) -> Result<()> {
-    let workload = read(flags)?;
+    let workload = read(&flags.workload)?;
     let models = workload.choose_models(&flags.model).map_err(Usage)?;
     if models.iter().all(|model| workload.models[*model].checks.is_empty()) {
         let sentence =
             format!("{} has no checks for these models: nothing is copied", workload.name);
         return Err(Usage(sentence).into());
     }
-    let prepared = Prepared::new(flags, workload)?;
+    let prepared = Prepared::new(flags, workload, false)?;
     let run = prepared.run(Some(1));
     let verdicts = match flags.endpoint {
         None => {
-            let results = prepared.block_on(run.run())?;
+            let results = prepared.session.block_on(run.run())?;
             results.models.into_iter().map(|model| (model.id, model.verdicts)).collect()
         }
-        Some(_) => prepared.block_on(check(&run))?,
+        Some(_) => prepared.session.block_on(check(&run))?,
     };
     let mut findings = Vec::new();
     for (model, verdicts) in verdicts {
@@ -107,14 +151,14 @@ fn follow(flags: &LabFollowFlags) -> Result<()> {
     if flags.lab.endpoint.is_none() {
         return Err(Usage("lab follow needs --endpoint: what changes is there".to_owned()).into());
     }
-    let workload = read(&flags.lab)?;
+    let workload = read(&flags.lab.workload)?;
     let models = workload.choose_models(&flags.lab.model).map_err(Usage)?;
     if models.iter().all(|model| workload.models[*model].pipelines.is_empty()) {
         let sentence = format!("{} has no pipelines for these models", workload.name);
         return Err(Usage(sentence).into());
     }
-    let prepared = Prepared::new(&flags.lab, workload)?;
-    prepared.runtime.block_on(follow_all(flags, &prepared))
+    let prepared = Prepared::new(&flags.lab, workload, false)?;
+    prepared.session.runtime.block_on(follow_all(flags, &prepared))
 }
 
 /// Runs pipelines until nothing is left or the process is asked to end, and gives the leases back.
@@ -142,7 +186,7 @@ async fn follow_all(flags: &LabFollowFlags, prepared: &Prepared) -> Result<()> {
     };
     let done = tokio::select! {
         done = work => done,
-        _ = prepared.signal() => Ok(()),
+        _ = prepared.session.signal() => Ok(()),
     };
     for (_, runner) in runners {
         runner.stop().await?;
@@ -186,8 +230,8 @@ fn report_findings(findings: &[String]) -> Result<()> {
     bail!("copies differ from their sources:\n  {}{more}", shown.join("\n  "))
 }
 
-fn read(flags: &LabFlags) -> Result<Workload> {
-    let source = lab::shelf::find(&flags.workload).map_err(Usage)?;
+fn read(workload: &str) -> Result<Workload> {
+    let source = lab::shelf::find(workload).map_err(Usage)?;
     source.read().map_err(|mistake| Usage(mistake.to_string()).into())
 }
 
@@ -198,57 +242,94 @@ fn read_budget(path: &Path, workload: &Workload) -> Result<Budget> {
     read.map_err(|mistake| Usage(mistake.to_string()).into())
 }
 
-/// All that a run needs, with the server it may have started.
+fn is_positive(number: f64) -> bool {
+    number > 0.0 && number.is_finite()
+}
+
+fn scale_of(flag: &str, scale: f64) -> Result<f64> {
+    match is_positive(scale) {
+        true => Ok(scale),
+        false => Err(Usage(format!("{flag}: a scale is a number above 0")).into()),
+    }
+}
+
+/// All that a run needs.
 struct Prepared {
+    // Ended first: what waits for it must not keep the runtime waiting.
+    place: Place,
     data: Arc<Data>,
     models: Vec<usize>,
-    client: Client,
-    runtime: tokio::runtime::Runtime,
-    signals: tokio::sync::Mutex<Signals>,
-    _server: Option<LabServer>,
+    session: Session,
 }
 
 impl Prepared {
-    fn new(flags: &LabFlags, workload: Workload) -> Result<Prepared> {
+    fn new(flags: &LabFlags, workload: Workload, is_in_memory: bool) -> Result<Prepared> {
         let models = workload.choose_models(&flags.model).map_err(Usage)?;
-        let scale = flags.scale.unwrap_or(workload.scale);
-        if !(scale > 0.0 && scale.is_finite()) {
-            return Err(Usage("--scale is a number above 0".to_owned()).into());
-        }
+        let scale = scale_of("--scale", flags.scale.unwrap_or(workload.scale))?;
         let seed = flags.seed.unwrap_or(workload.seed);
-        let key = match &flags.key_file {
-            Some(path) if flags.endpoint.is_some() => read_key(path)?,
-            Some(_) | None => client::Key::development(),
+        let session = Session::new()?;
+        let place = match &flags.endpoint {
+            Some(endpoint) => Place::at(endpoint, flags.key_file.as_deref())?,
+            None => Place::start(&workload, is_in_memory)?,
         };
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        // Before there is a server that a signal could leave behind.
-        let signals = runtime.block_on(async { Signals::new() })?;
-        let server = match flags.endpoint {
-            Some(_) => None,
-            None => Some(LabServer::start(workload.ru_profile.as_deref())?),
-        };
-        let own = server.as_ref().map(|server| server.endpoint.clone());
-        let endpoint = flags.endpoint.clone().or(own).unwrap_or_default();
-        let client = Client::new(&endpoint, key);
-        let client = client.map_err(|error| Usage(format!("--endpoint: {error}")))?;
         let data = Arc::new(Data::new(Arc::new(workload), seed, scale));
-        let signals = tokio::sync::Mutex::new(signals);
-        Ok(Prepared { data, models, client, runtime, signals, _server: server })
+        Ok(Prepared { place, data, models, session })
     }
 
     fn run(&self, repeat: Option<usize>) -> Run {
+        self.place.run(&self.data, &self.models, repeat)
+    }
+}
+
+/// A server, which may be one that was started for the purpose.
+struct Place {
+    client: Client,
+    server: Option<LabServer>,
+}
+
+impl Place {
+    fn at(endpoint: &str, key_file: Option<&Path>) -> Result<Place> {
+        let key = key_file.map(read_key).transpose()?.unwrap_or_else(client::Key::development);
+        let client = Client::new(endpoint, key);
+        let client = client.map_err(|error| Usage(format!("--endpoint: {error}")))?;
+        Ok(Place { client, server: None })
+    }
+
+    fn start(workload: &Workload, is_in_memory: bool) -> Result<Place> {
+        let server = LabServer::start(workload.ru_profile.as_deref(), is_in_memory)?;
+        let client = Client::new(&server.endpoint, client::Key::development())?;
+        Ok(Place { client, server: Some(server) })
+    }
+
+    fn run(&self, data: &Arc<Data>, models: &[usize], repeat: Option<usize>) -> Run {
         Run {
-            data: self.data.clone(),
+            data: data.clone(),
             client: self.client.clone(),
-            models: self.models.clone(),
+            models: models.to_vec(),
             replaces: false,
             repeat,
+            settle: self.server.as_ref().and_then(LabServer::settle),
             watch: Arc::new(Bar::default()),
         }
     }
+}
+
+/// Threads to work with, and signals that end the work.
+struct Session {
+    runtime: tokio::runtime::Runtime,
+    signals: tokio::sync::Mutex<Signals>,
+}
+
+impl Session {
+    /// To be made before there is a server that a signal could leave behind.
+    fn new() -> Result<Session> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let signals = tokio::sync::Mutex::new(runtime.block_on(async { Signals::new() })?);
+        Ok(Session { runtime, signals })
+    }
 
     fn block_on<T>(&self, work: impl Future<Output = Result<T, lab::Error>>) -> Result<T> {
-        // Interrupted or not, the server of the run is ended and its data removed.
+        // Interrupted or not, the servers of the run are ended and their data removed.
         let work = async {
             tokio::select! {
                 done = work => Ok(done?),

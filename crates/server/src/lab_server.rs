@@ -1,4 +1,5 @@
-//! A server of our own for one run of the laboratory: the same executable, on a temporary directory.
+//! A server of our own for one run of the laboratory: the same executable, on a temporary directory
+//! or in memory.
 //!
 //! It is another process, as any server would be, so that what is measured is what applications
 //! see. It ends with the run, and its data with it.
@@ -6,29 +7,36 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use base::Random;
 
+use crate::requests::ask_to_compact;
+
 /// A server of our own. Ended, with its data removed, when dropped.
 pub struct LabServer {
     child: Child,
-    directory: PathBuf,
+    /// Where its data is, unless that is in memory.
+    directory: Option<PathBuf>,
     /// Where it listens.
     pub endpoint: String,
 }
 
 impl LabServer {
     /// Starts it and waits until it is ready.
-    pub fn start(ru_profile: Option<&str>) -> Result<LabServer> {
+    pub fn start(ru_profile: Option<&str>, is_in_memory: bool) -> Result<LabServer> {
         let name = format!("cosmolabe-lab-{:016x}", Random::from_entropy().next());
-        let directory = std::env::temp_dir().join(name);
+        let directory = (!is_in_memory).then(|| std::env::temp_dir().join(name));
         let mut command = Command::new(std::env::current_exe()?);
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("COSMOLABE_")) {
             command.env_remove(name);
         }
-        command.args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data-dir"]);
-        command.arg(&directory);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--log", "warn"]);
+        match &directory {
+            Some(directory) => command.arg("--data-dir").arg(directory),
+            None => command.arg("--in-memory"),
+        };
         if let Some(profile) = ru_profile {
             command.args(["--ru-profile", profile]);
         }
@@ -37,6 +45,12 @@ impl LabServer {
         let mut server = LabServer { child, directory, endpoint: String::new() };
         server.endpoint = server.wait()?;
         Ok(server)
+    }
+
+    /// What lets it come to rest; memory always is.
+    pub fn settle(&self) -> Option<Arc<lab::Settle>> {
+        let directory = self.directory.clone()?;
+        Some(Arc::new(move || ask_to_compact(&directory).map_err(|error| format!("{error:#}"))))
     }
 
     /// Reads the ready line.
@@ -57,6 +71,8 @@ impl Drop for LabServer {
         // Its data goes away with it: there is nothing to flush, and nobody to tell of an error.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.directory);
+        if let Some(directory) = &self.directory {
+            let _ = std::fs::remove_dir_all(directory);
+        }
     }
 }

@@ -1,9 +1,10 @@
-//! Backups asked of a running server, through files in its data directory.
+//! Backups and compactions asked of a running server, through files in its data directory.
 //!
 //! ```text
 //!   requests/backup-{id}.json       {"out": "/backups/monday"}      written by the command
 //!   requests/backup-{id}.running    the same, taken by the server
 //!   requests/backup-{id}.done       {"error": null} or why not      removed by the command
+//!   requests/compact-{id}.json      {}                              and so on
 //! ```
 //!
 //! Whoever may write to the data directory could as well copy it, so no further permission is
@@ -28,7 +29,6 @@ use store::Store;
 use crate::database::is_in_use;
 
 const DIRECTORY: &str = "requests";
-const PREFIX: &str = "backup-";
 const ASKED: &str = "json";
 const RUNNING: &str = "running";
 const DONE: &str = "done";
@@ -41,6 +41,34 @@ const POLL_PERIOD: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often a command asks whether the server still lives.
 const LOCK_PERIOD: Duration = Duration::from_secs(1);
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Backup,
+    Compaction,
+}
+
+impl Kind {
+    /// How names of its files begin.
+    fn prefix(self) -> &'static str {
+        match self {
+            Kind::Backup => "backup-",
+            Kind::Compaction => "compact-",
+        }
+    }
+
+    /// What it is called.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Backup => "backup",
+            Kind::Compaction => "compaction",
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Nothing {}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Asked {
@@ -97,7 +125,7 @@ impl Watcher {
         answer_leftovers(&directory);
         let current: Arc<Mutex<Option<Request>>> = Arc::default();
         let theirs = current.clone();
-        let worker = Worker::spawn("backups", move |signal: &Signal| {
+        let worker = Worker::spawn("requests", move |signal: &Signal| {
             while signal.wait(WATCH_PERIOD) {
                 for request in requests(&directory, ASKED) {
                     carry_out(request, &*store, &theirs);
@@ -107,16 +135,15 @@ impl Watcher {
         Watcher { worker, current }
     }
 
-    /// Ends watching. A backup under way is given up: a copy takes as long as the data is large,
-    /// and whoever stops a server wants it stopped.
+    /// Ends watching. What is under way is given up: it takes as long as the data is large, and
+    /// whoever stops a server wants it stopped.
     pub fn stop(self) {
         let current = self.current.lock().expect("no code panics while holding this lock").take();
         match current {
             None => drop(self.worker),
             Some(request) => {
-                request
-                    .answer(Some("the server was stopped before the backup was complete".into()));
-                // Joining would wait for the copy. The thread ends with the process.
+                request.answer(Some(request.interrupted("was stopped")));
+                // Joining would wait for the work. The thread ends with the process.
                 std::mem::forget(self.worker);
             }
         }
@@ -126,11 +153,22 @@ impl Watcher {
 /// One request, by the path of its file without the ending that says how far it is.
 #[derive(Clone, Debug)]
 struct Request {
+    kind: Kind,
     base: PathBuf,
     id: String,
 }
 
 impl Request {
+    fn new(kind: Kind, directory: &Path, id: &str) -> Request {
+        let base = directory.join(format!("{}{id}", kind.prefix()));
+        Request { kind, base, id: id.to_owned() }
+    }
+
+    /// Why there is no answer but this one.
+    fn interrupted(&self, how: &str) -> String {
+        format!("the server {how} before the {} was complete", self.kind.name())
+    }
+
     fn file(&self, state: &str) -> PathBuf {
         self.base.with_extension(state)
     }
@@ -145,7 +183,7 @@ impl Request {
         // The command waits for `done`; it must be there before `running` goes.
         let removed = std::fs::remove_file(self.file(RUNNING));
         if let Err(error) = answered.and(removed.map_err(Into::into)) {
-            tracing::warn!(error = format!("{error:#}"), "a backup request was not answered");
+            tracing::warn!(error = format!("{error:#}"), "a request was not answered");
         }
     }
 }
@@ -157,9 +195,10 @@ fn requests(directory: &Path, state: &str) -> Vec<Request> {
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();
     let request = |name: &String| {
-        let (stem, end) = name.rsplit_once('.')?;
-        let id = stem.strip_prefix(PREFIX).filter(|_| end == state)?.to_owned();
-        Some(Request { base: directory.join(stem), id })
+        let (stem, _) = name.rsplit_once('.').filter(|(_, end)| *end == state)?;
+        let of_kind =
+            |kind: Kind| Some(Request::new(kind, directory, stem.strip_prefix(kind.prefix())?));
+        [Kind::Backup, Kind::Compaction].into_iter().find_map(of_kind)
     };
     names.iter().filter_map(request).collect()
 }
@@ -173,7 +212,7 @@ fn answer_leftovers(directory: &Path) {
         if let Ok(Asked { out }) = read(&request.file(RUNNING)) {
             remove_partial(&out, &request.id);
         }
-        request.answer(Some("the server stopped before the backup was complete".into()));
+        request.answer(Some(request.interrupted("stopped")));
     }
 }
 
@@ -183,19 +222,22 @@ fn carry_out(request: Request, store: &dyn Store, current: &Mutex<Option<Request
     }
     let set = |value| *current.lock().expect("no code panics while holding this lock") = value;
     set(Some(request.clone()));
-    let done = read::<Asked>(&request.file(RUNNING))
-        .and_then(|Asked { out }| checkpoint(store, &out, &request.id).map(|()| out));
+    let done = match request.kind {
+        Kind::Backup => read::<Asked>(&request.file(RUNNING))
+            .and_then(|Asked { out }| checkpoint(store, &out, &request.id)),
+        Kind::Compaction => store.compact().map_err(Into::into),
+    };
     let is_ours = current.lock().expect("no code panics while holding this lock").take().is_some();
     if !is_ours {
         return; // Stopped: the answer has been given.
     }
     match done {
-        Ok(out) => {
-            tracing::info!(out = %out.display(), "backup complete");
+        Ok(()) => {
+            tracing::info!(id = request.id, "{} complete", request.kind.name());
             request.answer(None);
         }
         Err(error) => {
-            tracing::error!(error = format!("{error:#}"), "backup failed");
+            tracing::error!(error = format!("{error:#}"), "{} failed", request.kind.name());
             request.answer(Some(format!("{error:#}")));
         }
     }
@@ -206,18 +248,38 @@ fn carry_out(request: Request, store: &dyn Store, current: &Mutex<Option<Request
 /// `out` is absolute: the server has a working directory of its own. `progress` is called from time
 /// to time while the backup is made.
 pub fn ask(data_dir: &Path, out: &Path, id: &str, mut progress: impl FnMut()) -> Result<()> {
-    let directory = data_dir.join(DIRECTORY);
-    std::fs::create_dir_all(&directory)
-        .with_context(|| format!("{} cannot be made", directory.display()))?;
-    let base = directory.join(format!("{PREFIX}{id}"));
-    let request = Request { base, id: id.to_owned() };
-    write(&request.file(ASKED), &Asked { out: out.to_owned() })?;
-    let result = wait(data_dir, &request, &mut progress);
-    for state in [ASKED, RUNNING, DONE] {
-        let _ = std::fs::remove_file(request.file(state));
-    }
+    let asked = Asked { out: out.to_owned() };
+    let result = ask_for(Kind::Backup, data_dir, id, &asked, &mut progress);
     if result.is_err() {
         remove_partial(out, id);
+    }
+    result
+}
+
+/// Has the server that uses `data_dir` write everything to tables and compact them, and waits.
+pub fn ask_to_compact(data_dir: &Path) -> Result<()> {
+    ask_for(Kind::Compaction, data_dir, &new_id(), &Nothing {}, &mut || {})
+}
+
+fn ask_for(
+    kind: Kind,
+    data_dir: &Path,
+    id: &str,
+    asked: &impl Serialize,
+    progress: &mut impl FnMut(),
+) -> Result<()> {
+    let directory = data_dir.join(DIRECTORY);
+    match std::fs::create_dir(&directory) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(error).with_context(|| format!("{} cannot be made", directory.display()));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let request = Request::new(kind, &directory, id);
+    write(&request.file(ASKED), asked)?;
+    let result = wait(data_dir, &request, progress);
+    for state in [ASKED, RUNNING, DONE] {
+        let _ = std::fs::remove_file(request.file(state));
     }
     result
 }
@@ -237,15 +299,15 @@ fn wait(data_dir: &Path, request: &Request, progress: &mut impl FnMut()) -> Resu
         }
         if is_asked && asked.elapsed() > PATIENCE {
             bail!(
-                "{} is in use by a process that takes no requests for backups, such as an import. \
-                 Try again when it has ended.",
+                "{} is in use by a process that takes no requests, such as an import. Try again \
+                 when it has ended.",
                 data_dir.display()
             );
         }
         if looked.elapsed() > LOCK_PERIOD {
             looked = Instant::now();
             if !is_in_use(data_dir) && !request.is(DONE) {
-                bail!("the server stopped before the backup was complete"); // R1
+                bail!("{}", request.interrupted("stopped")); // R1
             }
         }
         if !is_asked && !is_running && !request.is(RUNNING) && !request.is(DONE) {
@@ -302,6 +364,17 @@ mod tests {
     }
 
     #[test]
+    fn a_watcher_compacts() {
+        let (data, _lock) = locked();
+        let watcher = Watcher::start(data.path(), store());
+        ask_to_compact(data.path()).unwrap();
+        assert!(is_empty(&data.path().join(DIRECTORY)));
+        watcher.stop();
+        let gone = ask_to_compact(&data.path().join("gone")).unwrap_err();
+        assert!(gone.to_string().contains("cannot be made"), "{gone:#}");
+    }
+
+    #[test]
     fn a_server_that_dies_is_noticed() {
         let (data, lock) = locked();
         drop(lock);
@@ -316,7 +389,7 @@ mod tests {
         let directory = data.path().join(DIRECTORY);
         std::fs::create_dir(&directory).unwrap();
         let watcher = Watcher::start(data.path(), store());
-        let request = Request { base: directory.join("backup-7"), id: "7".into() };
+        let request = Request::new(Kind::Backup, &directory, "7");
         write(&request.file(RUNNING), &Asked { out: data.path().join("copy") }).unwrap();
         *watcher.current.lock().unwrap() = Some(request.clone());
         watcher.stop();
@@ -332,7 +405,7 @@ mod tests {
         std::fs::create_dir(&directory).unwrap();
         let out = data.path().join("copy");
         std::fs::create_dir(partial_of(&out, "7")).unwrap();
-        let request = Request { base: directory.join("backup-7"), id: "7".into() };
+        let request = Request::new(Kind::Backup, &directory, "7");
         write(&request.file(RUNNING), &Asked { out: out.clone() }).unwrap();
         answer_leftovers(&directory);
         let answer: Answer = read(&request.file(DONE)).unwrap();

@@ -30,16 +30,21 @@ fn cell<'j>(json: &'j Value, pattern: &str, model: &str) -> &'j Value {
     found.unwrap_or_else(|| panic!("{pattern} {model}"))
 }
 
-/// Everything of the cells that does not depend on time.
+/// Everything that does not depend on time: all of the cells but times, with receipts and numbers
+/// of requests, and what loading and the mix cost. (What building copies costs depends on the order
+/// in which parallel requests arrive.)
 fn charges(json: &Value) -> Vec<Value> {
     let timeless = |cell: &Value| {
         let mut cell = cell.clone();
-        for name in ["p50_ms", "p95_ms", "p99_ms", "propagation_ms"] {
+        for name in ["p50_ms", "p95_ms", "p99_ms", "propagation_ms", "meets_bar"] {
             cell.as_object_mut().unwrap().shift_remove(name);
         }
         cell
     };
-    json["cells"].as_array().unwrap().iter().map(timeless).collect()
+    let paid =
+        |model: &Value| json!([model["model"], model["items"], model["load_ru"], model["mix_ru"]]);
+    let cells = json["cells"].as_array().unwrap().iter().map(timeless);
+    cells.chain(json["models"].as_array().unwrap().iter().map(paid)).collect()
 }
 
 #[test]
@@ -47,20 +52,24 @@ fn a_reduced_blog_in_three_models() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     let (first, second, report) = (path("1.json"), path("2.json"), path("r.html"));
+    let in_memory = path("3.json");
     let reduced = ["lab", "run", "blog", "--scale", "0.00005", "--repeat", "1"];
     let output = ["--json", text(&first), "--report", text(&report)];
     let table = succeed(&[&reduced[..], &output].concat());
     assert!(table.contains("under the mix, RU per day"), "{table}");
     succeed(&[&reduced[..], &["--json", text(&second), "--budget", BUDGET]].concat());
-    let (first, second) = (json_of(&first), json_of(&second));
+    succeed(&[&reduced[..], &["--json", text(&in_memory), "--in-memory"]].concat());
+    let (first, second, in_memory) = (json_of(&first), json_of(&second), json_of(&in_memory));
     assert_eq!(charges(&first), charges(&second), "the same seed, the same charges");
-    assert_eq!((&first["workload"], &first["seed"]), (&json!("blog"), &json!(2019)));
+    assert_eq!(charges(&first), charges(&in_memory), "and whatever the store");
+    assert_eq!((&first["workload"], &first["seed"]), (&json!("blog"), &json!(2042)));
     assert_eq!(first["cells"].as_array().unwrap().len(), 33);
     for (pattern, ru) in [("C1", 5.71), ("Q1", 1.0), ("C2", 8.76), ("C3", 8.57), ("C4", 7.05)] {
         let cell = cell(&first, pattern, "v1");
         assert_eq!((cell["ru"].as_f64(), cell["requests"].as_u64()), (Some(ru), Some(1)), "{cell}");
     }
-    assert_published(&first);
+    assert_reduced(&first);
+    assert_said(&first, &table, &std::fs::read_to_string(&report).unwrap());
     for cell in first["cells"].as_array().unwrap() {
         let lines = cell["receipt"].as_array().unwrap();
         assert!(!lines.is_empty(), "{cell}");
@@ -111,26 +120,228 @@ fn the_line_that_grew_is_named() {
     assert!(over.contains(": bytes loaded grew from "), "{said}");
 }
 
-/// Cells that lie beyond 2.5 % of the published figures, and why they may.
-const BEYOND: [(&str, &str); 6] = [
-    // The items have more indexed properties than the published cells, which repeat those of v1.
-    ("C1", "v3"),
-    ("C2", "v2"),
-    ("C2", "v3"),
-    // They depend on how many posts there are, or on counts drawn by chance.
-    ("Q3", "v1"),
-    ("Q6", "v1"),
-    ("Q6", "v2"),
+/// What the price list gives for the published application, by pattern and model.
+const EXPECTED: [(&str, [f64; 3]); 10] = [
+    ("C1", [5.71, 5.71, 6.67]),
+    ("Q1", [1.0, 1.0, 1.0]),
+    ("C2", [8.76, 9.90, 9.90]),
+    ("Q2", [19.91, 1.0, 1.0]),
+    ("Q3", [604.26, 200.38, 6.53]),
+    ("C3", [8.57, 15.51, 15.51]),
+    ("Q4", [27.60, 7.66, 7.66]),
+    ("C4", [7.05, 14.45, 14.45]),
+    ("Q5", [58.62, 8.75, 8.75]),
+    ("Q6", [2059.40, 530.29, 17.0]),
 ];
 
-fn assert_published(json: &Value) {
-    for cell in json["cells"].as_array().unwrap() {
-        let (pattern, model) = (cell["pattern"].as_str().unwrap(), cell["model"].as_str().unwrap());
-        let Some(published) = cell["published_ru"].as_f64() else { continue };
-        let error = (cell["ru"].as_f64().unwrap() / published - 1.0).abs();
-        let is_close = error <= 0.025;
-        assert!(is_close || BEYOND.contains(&(pattern, model)), "{cell}");
+/// Published charges that repeat those of another model.
+const REPEATED: [(&str, &str); 3] = [("C1", "v3"), ("C2", "v2"), ("C2", "v3")];
+
+fn is_near(ru: f64, figure: f64, share: f64) -> bool {
+    (ru / figure - 1.0).abs() <= share
+}
+
+/// All thirty cells: within 2.5 % of what they should be, by the whole application or as `instead`
+/// says; and within 5 % of what was published, but for those that repeat others.
+fn assert_thirty(json: &Value, instead: &[(&str, &str, f64)]) {
+    for (pattern, models) in EXPECTED {
+        for (model, expected) in ["v1", "v2", "v3"].into_iter().zip(models) {
+            let cell = cell(json, pattern, model);
+            assert_eq!(cell["expected_ru"].as_f64(), Some(expected), "{cell}");
+            let (ru, published) = (cell["ru"].as_f64().unwrap(), &cell["published_ru"]);
+            let other = instead.iter().find(|other| (other.0, other.1) == (pattern, model));
+            let figure = other.map_or(expected, |other| other.2);
+            assert!(is_near(ru, figure, 0.025), "{pattern} in {model}: {ru}, not {figure}");
+            let is_repeated = REPEATED.contains(&(pattern, model));
+            assert_eq!(cell.get("because").is_some(), is_repeated, "{cell}");
+            let is_published = is_near(expected, published.as_f64().unwrap(), 0.05);
+            assert_eq!(is_published, !is_repeated, "{cell}");
+            assert!(
+                other.is_some() || is_near(ru, published.as_f64().unwrap(), 0.05) == is_published
+            );
+        }
     }
+}
+
+/// The cells of the reduced blog. Two of them depend on how much data there is; what they should be
+/// follows from the same prices and the data there is.
+fn assert_reduced(json: &Value) {
+    let workload = Arc::new(lab::shelf::find("blog").unwrap().read().unwrap());
+    let (seed, scale) = (workload.seed, json["scale"].as_f64().unwrap());
+    let blog = Blog { data: Data::new(workload, seed, scale) };
+    let posts = blog.posts();
+    // Every physical partition has fewer than the ten posts of a first page: it gives all it has,
+    // and visits all its entries in search of more.
+    assert!(posts.len() < 300, "ten in one of 75 partitions become likely");
+    let (items, loaded) = (blog.items() as f64, posts.len() as f64);
+    let newest = |bytes: f64| 75.0 * 2.58 + 0.0032 * items + loaded * load(bytes);
+    let mut by_date: Vec<&Post> = posts.iter().collect();
+    by_date.sort_by(|a, b| b.date.cmp(&a.date));
+    let q6 = newest(1746.0) + 100.0 + counts(&by_date[..100]);
+    assert_thirty(json, &[("Q6", "v1", q6), ("Q6", "v2", newest(1810.0))]);
+}
+
+fn load(bytes: f64) -> f64 {
+    0.085 + 0.091 * bytes / 1024.0
+}
+
+fn query(items: f64, bytes: f64) -> f64 {
+    2.58 + items * load(bytes)
+}
+
+/// Two queries for each post.
+fn counts(posts: &[&Post]) -> f64 {
+    posts.iter().map(|post| query(post.comments, 1868.0) + query(post.likes, 402.0)).sum()
+}
+
+struct Post {
+    date: String,
+    comments: f64,
+    likes: f64,
+}
+
+/// The data of the blog, beside the server that has it.
+struct Blog {
+    data: Data,
+}
+
+impl Blog {
+    fn entity(&self, name: &str) -> usize {
+        let entities = &self.data.workload.entities;
+        entities.iter().position(|entity| entity.name == name).unwrap()
+    }
+
+    /// Items of the container `posts`.
+    fn items(&self) -> u64 {
+        ["post", "comment", "like"].iter().map(|name| self.data.total(self.entity(name))).sum()
+    }
+
+    fn get(&self, post: &lab::data::Instance, path: &[&str]) -> Value {
+        let step = |name: &&str| lab::expression::Step::Name((*name).to_owned());
+        self.data.get(post, &path.iter().map(step).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn posts(&self) -> Vec<Post> {
+        let post = |at: u64| {
+            let post = self.data.instance(self.entity("post"), at);
+            Post {
+                date: self.get(&post, &["creationDate"]).as_str().unwrap().to_owned(),
+                comments: self.get(&post, &["comment"]).as_f64().unwrap(),
+                likes: self.get(&post, &["like"]).as_f64().unwrap(),
+            }
+        };
+        (0..self.data.total(self.entity("post"))).map(post).collect()
+    }
+}
+
+/// The run itself says how far it agrees: in the terminal, in JSON and in the report.
+fn assert_said(json: &Value, table: &str, html: &str) {
+    let agreement = &json["agreement"];
+    let beyond = agreement["published"]["beyond"].as_array().unwrap();
+    let name = |cell: &Value| {
+        (cell["pattern"].as_str().unwrap().to_owned(), cell["model"].as_str().unwrap().to_owned())
+    };
+    for (pattern, model) in REPEATED {
+        let found = beyond.iter().find(|cell| name(cell) == (pattern.into(), model.into()));
+        let because = found.unwrap()["because"].as_str().unwrap();
+        assert!(because.contains("repeats that of v1"), "{because}");
+        let line = table.lines().find(|line| line.contains(&format!("{pattern} in {model}: ")));
+        assert!(line.is_some_and(|line| line.ends_with(because)), "{table}");
+        assert!(html.contains(because));
+    }
+    let said = |what: &str, said: &str| {
+        let (cells, within) = (&agreement[what]["cells"], &agreement[what]["within"]);
+        assert_eq!(cells, 30, "{what}");
+        let sentence = format!("{within} of 30 {said}");
+        assert!(table.contains(&sentence) && html.contains(&sentence), "{sentence}: {table}");
+    };
+    said("published", "charges are within 5 % of the published ones");
+    said("expected", "charges are within 2.5 % of what the price list gives");
+    said("bars", "p50 meet their bars");
+    let mut met = 0;
+    for cell in json["cells"].as_array().unwrap() {
+        let Some(bar) = cell["bar_ms"].as_f64() else { continue };
+        let name = (cell["pattern"].as_str().unwrap(), cell["model"].as_str().unwrap());
+        let share = if [("Q6", "v1"), ("Q6", "v2")].contains(&name) { 0.5 } else { 0.1 };
+        assert!((bar - cell["published_ms"].as_f64().unwrap() * share).abs() < 1e-9, "{cell}");
+        let is_met = cell["p50_ms"].as_f64().unwrap() <= bar;
+        assert_eq!(cell["meets_bar"], json!(is_met), "{cell}");
+        met += usize::from(is_met);
+    }
+    assert_eq!(agreement["bars"]["within"], json!(met));
+}
+
+/// As the workload is written, nothing is left to explain but three published cells. Takes minutes
+/// without optimization: only with `COSMOLABE_LONG=1`.
+#[test]
+fn the_whole_blog() {
+    if std::env::var("COSMOLABE_LONG").is_err() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (first, in_memory, report) = (path("1.json"), path("2.json"), path("r.html"));
+    let whole = ["lab", "run", "blog"];
+    let output = ["--json", text(&first), "--report", text(&report)];
+    let table = succeed(&[&whole[..], &output].concat());
+    succeed(&[&whole[..], &["--json", text(&in_memory), "--in-memory"]].concat());
+    let (first, in_memory) = (json_of(&first), json_of(&in_memory));
+    assert_eq!(charges(&first), charges(&in_memory), "whatever the store");
+    assert_thirty(&first, &[]);
+    assert_said(&first, &table, &std::fs::read_to_string(&report).unwrap());
+    assert_eq!(first["agreement"]["published"]["within"], 27);
+    assert_eq!(first["agreement"]["expected"]["within"], 30);
+    assert!(table.contains("30 of 30 charges are within 2.5 % of what the price list gives."));
+}
+
+#[test]
+fn growth_between_scales() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("growth.json");
+    let grow = ["lab", "growth", "blog", "--model", "v1,v3", "--repeat", "2"];
+    let few = ["--scales", "0.00002,0.00004", "--json", text(&out)];
+    let table = succeed(&[&grow[..], &few].concat());
+    let json = json_of(&out);
+    assert_eq!((&json["workload"], &json["scales"]), (&json!("blog"), &json!([0.00002, 0.00004])));
+    assert_eq!(json["cells"].as_array().unwrap().len(), 12, "six patterns read, in two models");
+    for cell in json["cells"].as_array().unwrap() {
+        let pair = |name: &str| {
+            let values = cell[name].as_array().unwrap();
+            assert_eq!(values.len(), 2, "{cell}");
+            (values[0].as_f64().unwrap(), values[1].as_f64().unwrap())
+        };
+        let (few_ms, many_ms) = pair("p50_ms");
+        let growth = cell["p50_growth"].as_f64().unwrap();
+        assert!(few_ms > 0.0 && (growth * few_ms / many_ms - 1.0).abs() < 0.05, "{cell}");
+        let (few_ru, many_ru) = pair("ru");
+        let growth = cell["ru_growth"].as_f64().unwrap();
+        assert!((growth * few_ru / many_ru - 1.0).abs() < 0.01, "{cell}");
+        assert!(table.contains(&format!("{growth:.2}")), "{table}");
+    }
+    let ru_growth = |pattern, model| cell(&json, pattern, model)["ru_growth"].as_f64().unwrap();
+    assert_eq!([ru_growth("Q1", "v3"), ru_growth("Q2", "v3"), ru_growth("Q3", "v3")], [1.0; 3]);
+    assert!(ru_growth("Q6", "v1") > 1.05, "twice the posts, below a first page: {table}");
+    assert!(table.lines().next().unwrap().contains("p50 ms at 0.00002  p50 ms at 0.00004  growth"));
+}
+
+#[test]
+fn growth_has_limits() {
+    let grow = ["lab", "growth", "person", "--scales", "0.01,0.02", "--repeat", "1", "--in-memory"];
+    let said = fail(1, &[&grow[..], &["--limit", "0.000001"]].concat());
+    assert!(said.contains("grows too much:\n  the p50 of "), "{said}");
+    succeed(&[&grow[..], &["--limit", "1000000"]].concat());
+    let usage = |arguments: &[&str], expect: &str| {
+        let said = fail(2, &[&["lab", "growth", "person"], arguments].concat());
+        assert!(said.contains(expect), "{said}");
+    };
+    usage(&["--scales", "0.1"], "--scales are two or more");
+    usage(&["--scales", "0.1,0"], "--scales: a scale is a number above 0");
+    usage(&["--scales", "0.1,0.2", "--limit", "0"], "--limit is a number above 0");
+    usage(&["--scales", "0.1,0.2", "--model", "x"], "there is no model x");
+    usage(&[], "--scales");
+    let said =
+        fail(2, &["lab", "run", "person", "--in-memory", "--endpoint", "http://127.0.0.1:1"]);
+    assert!(said.contains("--in-memory"), "{said}");
 }
 
 #[test]

@@ -52,16 +52,17 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Sends a signal when the server of the run has its directory, or when data is loaded into it.
-fn ended_by(signal: &str, when: impl Fn(&str) -> bool) {
+/// Sends a signal when the servers of the run have their directories, or when data is loaded.
+fn ended_by(signal: &str, arguments: &[&str], servers: usize, when: impl Fn(&str) -> bool) {
     let directory = tempfile::tempdir().unwrap();
     let mut command = cosmolabe();
-    command.args(["lab", "run", "blog"]).env("TMPDIR", directory.path());
+    command.args(arguments).env("TMPDIR", directory.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut run = Process(command.spawn().unwrap());
-    wait_until("no directory", || entries(directory.path()) == 1);
-    let found = std::fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
-    assert!(is_running(text(&found)));
+    wait_until("no directory", || entries(directory.path()) == servers);
+    let found = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<PathBuf> = found.collect();
+    assert!(found.iter().all(|path| is_running(text(path))));
     let mut said = BufReader::new(run.0.stderr.take().unwrap()).lines();
     if !when("") {
         assert!(said.by_ref().any(|line| when(&line.unwrap())), "the run said nothing");
@@ -72,14 +73,17 @@ fn ended_by(signal: &str, when: impl Fn(&str) -> bool) {
     assert_eq!(run.0.wait().unwrap().code(), Some(1));
     assert_eq!(last, format!("cosmolabe: ended by SIG{}", &signal[1..]));
     assert_eq!(entries(directory.path()), 0, "the directory is gone");
-    assert!(!is_running(text(&found)), "the server is gone");
+    assert!(!found.iter().any(|path| is_running(text(path))), "the servers are gone");
 }
 
 #[test]
 fn a_run_that_is_ended_leaves_nothing_behind() {
-    ended_by("-TERM", |_| true);
-    ended_by("-INT", |_| true);
-    ended_by("-TERM", |line| line.contains("v1: load"));
+    let run = ["lab", "run", "blog"];
+    ended_by("-TERM", &run, 1, |_| true);
+    ended_by("-INT", &run, 1, |_| true);
+    ended_by("-TERM", &run, 1, |line| line.contains("v1: load"));
+    let grow = ["lab", "growth", "blog", "--scales", "0.0006,0.001"];
+    ended_by("-INT", &grow, 2, |line| line.contains("v1: load"));
 }
 
 /// The blog with so many users, and few posts, comments and likes of each.
