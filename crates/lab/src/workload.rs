@@ -15,6 +15,9 @@ use crate::expression::{Each, Expression, Template};
 use crate::file::Amount;
 use crate::generate::Generator;
 
+/// The least throughput a container can have, in RU/s.
+const THROUGHPUT_MIN: u32 = 400;
+
 /// A checked workload.
 #[derive(Debug)]
 #[allow(missing_docs)]
@@ -267,6 +270,16 @@ impl Workload {
     /// The positions of patterns that only read, and of those that write.
     pub fn reads_and_writes(&self) -> (Vec<usize>, Vec<usize>) {
         (0..self.patterns.len()).partition(|at| self.patterns[*at].only_reads())
+    }
+
+    /// Gives all containers a share of their throughput, to the nearest 100 RU/s, and none less than
+    /// a container must have.
+    pub fn share_throughput(&mut self, share: f64) {
+        for container in self.models.iter_mut().flat_map(|model| &mut model.containers) {
+            let hundreds = |ru: u32| (f64::from(ru) * share / 100.0).round() as u32;
+            let shared = |ru: u32| (hundreds(ru) * 100).max(THROUGHPUT_MIN.min(ru));
+            container.throughput = container.throughput.map(shared);
+        }
     }
 
     /// A sample by name.

@@ -349,6 +349,7 @@ the first scale to the last.
 
 Examples:
   cosmolabe lab growth blog --scales 0.001,0.01
+  cosmolabe lab growth blog --scales 0.001,0.01 --scale-throughput
   cosmolabe lab growth blog --model v3 --scales 0.001,0.01 --limit 1.5 --json growth.json";
 
 /// Flags of `lab growth`.
@@ -372,6 +373,10 @@ pub struct LabGrowthFlags {
     /// Keep the data in memory instead of a temporary directory
     #[arg(long)]
     pub in_memory: bool,
+    /// Let throughput grow with the data, and with it the number of physical partitions: the
+    /// largest scale has what the workload says, the others their share of it
+    #[arg(long)]
+    pub scale_throughput: bool,
     /// Fail if the p50 of a pattern grows more than so many times
     #[arg(long, value_name = "N")]
     pub limit: Option<f64>,

@@ -60,17 +60,13 @@ fn growth(flags: &LabGrowthFlags) -> Result<()> {
     if flags.limit.is_some_and(|limit| !is_positive(limit)) {
         return Err(Usage("--limit is a number above 0".to_owned()).into());
     }
-    let workload = Arc::new(read(&flags.workload)?);
+    let workload = read(&flags.workload)?;
     let models = workload.choose_models(&flags.model).map_err(Usage)?;
     if workload.reads_and_writes().0.is_empty() {
         return Err(Usage(format!("{} has no pattern that only reads", workload.name)).into());
     }
-    let seed = flags.seed.unwrap_or(workload.seed);
-    let data = |scale: &f64| {
-        let scale = scale_of("--scales", *scale)?;
-        Ok(Arc::new(Data::new(workload.clone(), seed, scale)))
-    };
-    let data = flags.scales.iter().map(data).collect::<Result<Vec<_>>>()?;
+    let data = flags.scales.iter().map(|scale| data_at(flags, *scale));
+    let data = data.collect::<Result<Vec<_>>>()?;
     let session = Session::new()?;
     let place = |_| Place::start(&workload, flags.in_memory);
     let places = data.iter().map(place).collect::<Result<Vec<_>>>()?;
@@ -84,6 +80,18 @@ fn growth(flags: &LabGrowthFlags) -> Result<()> {
         true => Ok(()),
         false => bail!("grows too much:\n  {}", beyond.join("\n  ")),
     }
+}
+
+/// The instances at one of the scales.
+fn data_at(flags: &LabGrowthFlags, scale: f64) -> Result<Arc<Data>> {
+    let scale = scale_of("--scales", scale)?;
+    let mut workload = read(&flags.workload)?;
+    if flags.scale_throughput {
+        let largest = flags.scales.iter().copied().fold(scale, f64::max);
+        workload.share_throughput(scale / largest);
+    }
+    let seed = flags.seed.unwrap_or(workload.seed);
+    Ok(Arc::new(Data::new(Arc::new(workload), seed, scale)))
 }
 
 fn write(path: &Path, text: String) -> Result<()> {

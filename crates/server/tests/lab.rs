@@ -325,6 +325,28 @@ fn growth_between_scales() {
 }
 
 #[test]
+fn fan_outs_grow_with_physical_partitions() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().join("growth.json");
+    let grow = ["lab", "growth", "blog", "--model", "v1,v3", "--repeat", "1", "--in-memory"];
+    let few = ["--scales", "0.00001,0.00003", "--scale-throughput", "--json", text(&out)];
+    succeed(&[&grow[..], &few].concat());
+    let json = json_of(&out);
+    let grown = |pattern, model| {
+        let ru = &cell(&json, pattern, model)["ru"];
+        ru[1].as_f64().unwrap() - ru[0].as_f64().unwrap()
+    };
+    // A third of 750,000 RU/s makes 25 physical partitions of 75; nothing else of Q3 changes.
+    assert!((grown("Q3", "v1") - 50.0 * 2.58).abs() < 0.05, "{json}");
+    assert!(grown("Q6", "v1") > 50.0 * 2.58, "{json}");
+    for pattern in ["Q1", "Q2", "Q3", "Q4", "Q5"] {
+        assert!(grown(pattern, "v3").abs() < 0.05, "{pattern} asks one partition: {json}");
+    }
+    // Nor does Q6, but there are not a hundred posts yet.
+    assert!(grown("Q6", "v3") < 5.0, "{json}");
+}
+
+#[test]
 fn growth_has_limits() {
     let grow = ["lab", "growth", "person", "--scales", "0.01,0.02", "--repeat", "1", "--in-memory"];
     let said = fail(1, &[&grow[..], &["--limit", "0.000001"]].concat());

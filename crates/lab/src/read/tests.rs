@@ -180,6 +180,25 @@ fn steps_that_are_no_steps() {
     assert!(read("name = \"empty\"").unwrap_err().message.contains("at least one model"));
 }
 
+#[test]
+fn shares_of_throughput() {
+    let shared = |ru: u32, share: f64| {
+        let key = "partition_key = \"/id\"";
+        let text = GOOD.replacen(key, &format!("{key}\nthroughput = {ru}"), 1);
+        let mut workload = read(&text).unwrap();
+        workload.share_throughput(share);
+        workload.models[0].containers[0].throughput.unwrap()
+    };
+    assert_eq!(shared(750_000, 1.0), 750_000);
+    assert_eq!(shared(750_000, 0.1), 75_000);
+    assert_eq!(shared(1_000, 0.55), 600, "whole hundreds");
+    assert_eq!(shared(750_000, 0.00001 / 0.00003), 250_000);
+    assert_eq!([shared(5_000, 0.1), shared(4_000, 0.1), shared(3_000, 0.1)], [500, 400, 400]);
+    let mut without = read(GOOD).unwrap();
+    without.share_throughput(0.1);
+    assert_eq!(without.models[0].containers[0].throughput, None);
+}
+
 /// Where `docs/lab.md` says what the keys of a table are.
 fn section_of(table: &str) -> &'static str {
     let title = match table {
