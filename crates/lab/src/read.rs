@@ -3,20 +3,23 @@
 //! Checks go from top to bottom: entities, samples, models, patterns, sweeps. The first mistake is
 //! reported with its line (W2); what compiles has no names left to look up (W1).
 
+mod patterns;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path as FilePath;
 
-use serde_json::Value;
 use toml::Spanned;
 
 use crate::expression::{Each, Expression, Path, Step as PathStep, Template};
 use crate::file;
 use crate::generate::{Generator, parse_day};
 use crate::workload::{
-    Action, Check, Container, Entity, Mapping, Model, Over, Pattern, Pipeline, Published,
-    Reference, Sample, Script, Side, Step, Sweep, Workload, WriteKind,
+    Action, Check, Container, Entity, Mapping, Model, Over, Pattern, Pipeline, Reference, Sample,
+    Script, Side, Step, Sweep, Workload, WriteKind,
 };
+
+use patterns::Usual;
 
 /// A mistake in a workload or budget file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,13 +97,6 @@ struct Reader<'a> {
 }
 
 type Checked<T> = Result<T, Mistake>;
-
-/// What holds for patterns that say nothing else.
-struct Usual {
-    repeat: usize,
-    /// The share of a published time that the p50 may take.
-    bar: Option<f64>,
-}
 
 fn is_positive(number: f64) -> bool {
     number > 0.0 && number.is_finite()
@@ -390,134 +386,6 @@ impl Reader<'_> {
     fn sql(&self, text: &Spanned<String>) -> Checked<String> {
         let parsed = sql::parse(text.get_ref()).map(|_| text.get_ref().clone());
         self.at(text.span(), parsed.map_err(|error| format!("the query is wrong: {error}")))
-    }
-
-    fn pattern(
-        &self,
-        pattern: &file::Pattern,
-        models: &[Model],
-        usual: &Usual,
-        drivers: &BTreeMap<String, f64>,
-    ) -> Checked<Pattern> {
-        let mut names = Names::new();
-        for sample in &self.samples {
-            names.insert(sample.name.clone(), Kind::Instance(sample.entity));
-        }
-        let entities = |from: &BTreeMap<String, Spanned<String>>| {
-            let one = |(name, entity): (&String, &Spanned<String>)| {
-                Ok((name.clone(), self.entity_named(entity)?))
-            };
-            from.iter().map(one).collect::<Checked<Vec<(String, usize)>>>()
-        };
-        let (picks, makes) = (entities(&pattern.pick)?, entities(&pattern.make)?);
-        for (name, entity) in picks.iter().chain(&makes) {
-            names.insert(name.clone(), Kind::Instance(*entity));
-        }
-        self.check_model_names(pattern, models)?;
-        let steps = |model: &Model| self.pattern_steps(pattern, model, &names);
-        let published = |model: &Model| {
-            let figures = pattern.published.get(&model.id);
-            figures.map(|figures| self.published(figures, usual)).transpose()
-        };
-        Ok(Pattern {
-            id: pattern.id.get_ref().clone(),
-            title: pattern.title.clone().unwrap_or_default(),
-            weight: self.weight(&pattern.weight, drivers)?,
-            repeat: self.positive(&pattern.repeat, usual.repeat)?,
-            picks,
-            makes,
-            models: models.iter().map(steps).collect::<Checked<_>>()?,
-            published: models.iter().map(published).collect::<Checked<_>>()?,
-        })
-    }
-
-    fn published(&self, figures: &Spanned<file::Published>, usual: &Usual) -> Checked<Published> {
-        let (span, figures) = (figures.span(), figures.get_ref().clone());
-        let numbers = [figures.ru, figures.ms, figures.expected, figures.bar];
-        if numbers.into_iter().flatten().any(|number| !is_positive(number)) {
-            return self.fail(span, "figures are numbers above 0");
-        }
-        match (figures.ru, figures.ms) {
-            (None, _) if figures.because.is_some() => {
-                return self.fail(span, "`because` says why `ru` is not met: there is none");
-            }
-            (_, None) if figures.bar.is_some() => {
-                return self.fail(span, "`bar` is a share of `ms`: there is none");
-            }
-            (_, _) => {}
-        }
-        let share = figures.bar.or(usual.bar);
-        Ok(Published {
-            ru: figures.ru,
-            ms: figures.ms,
-            expected_ru: figures.expected,
-            because: figures.because,
-            bar_ms: figures.ms.zip(share).map(|(ms, share)| ms * share),
-        })
-    }
-
-    fn bar(&self, bar: &Option<Spanned<f64>>) -> Checked<Option<f64>> {
-        match bar {
-            Some(bar) if !is_positive(*bar.get_ref()) => {
-                self.fail(bar.span(), "the bar is a number above 0")
-            }
-            Some(bar) => Ok(Some(*bar.get_ref())),
-            None => Ok(None),
-        }
-    }
-
-    fn check_model_names(&self, pattern: &file::Pattern, models: &[Model]) -> Checked<()> {
-        let is_known = |id: &String| models.iter().any(|model| model.id == *id);
-        let span = |id: &String| match (pattern.same.get(id), pattern.published.get(id)) {
-            (Some(same), _) => same.span(),
-            (None, Some(published)) => published.span(),
-            (None, None) => pattern.id.span(),
-        };
-        let ids = pattern.models.keys().chain(pattern.same.keys()).chain(pattern.published.keys());
-        match ids.into_iter().find(|id| !is_known(id)) {
-            Some(id) => self.fail(span(id), format!("there is no model `{id}`")),
-            None => Ok(()),
-        }
-    }
-
-    fn pattern_steps(
-        &self,
-        pattern: &file::Pattern,
-        model: &Model,
-        names: &Names,
-    ) -> Checked<Vec<Step>> {
-        let same = pattern.same.get(&model.id);
-        let written = same.map_or(&model.id, |same| same.get_ref());
-        let id = pattern.id.get_ref();
-        match pattern.models.get(written) {
-            Some(steps) if !steps.is_empty() => {
-                let place = Place { containers: &model.containers };
-                self.steps(steps, &place, &mut names.clone())
-            }
-            Some(_) | None => {
-                let span = same.map_or(pattern.id.span(), Spanned::span);
-                self.fail(span, format!("pattern {id} has no steps for model {}", model.id))
-            }
-        }
-    }
-
-    fn weight(
-        &self,
-        weight: &Option<Spanned<Value>>,
-        drivers: &BTreeMap<String, f64>,
-    ) -> Checked<Expression> {
-        let Some(weight) = weight else { return Ok(Expression::Literal(1.into())) };
-        let names = drivers.keys().map(|name| (name.clone(), Kind::Any)).collect();
-        let parsed = match weight.get_ref() {
-            Value::String(text) => Expression::parse(text),
-            value @ Value::Number(_) => Ok(Expression::Literal(value.clone())),
-            other @ (Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
-                Err(format!("a weight is a number or an expression, not {other}"))
-            }
-        };
-        let parsed = self.at(weight.span(), parsed)?;
-        self.at(weight.span(), self.check_expression(&parsed, &names))?;
-        Ok(parsed)
     }
 
     fn steps(

@@ -1,6 +1,7 @@
 //! Mistakes in workload files are shown with their lines.
 
 use super::*;
+use crate::workload::Published;
 
 const GOOD: &str = r#"
 name = "small"
