@@ -17,11 +17,11 @@ pub fn html(results: &Results) -> String {
     let sections = [
         header(results),
         said(results),
-        agreement(results),
         charges(results),
         times(results),
         mix(results),
         sweeps(results),
+        agreement(results),
         numbers(results),
         receipts(results),
         copies(results),
