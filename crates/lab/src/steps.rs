@@ -1,6 +1,8 @@
-//! Carrying out the steps of a pattern or pipeline: one request after the other.
+//! Carrying out the steps of a pattern or pipeline: one after the other. Requests of a step that is
+//! done for each of several and only reads are under way together, as an application would send them.
 
 use client::Request;
+use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 
 use crate::Error;
@@ -8,6 +10,9 @@ use crate::data::{Binding, Environment};
 use crate::expression::is_true;
 use crate::target::{Tally, Target, key_of, key_of_item};
 use crate::workload::{Action, Model, Step, WriteKind};
+
+/// Reading requests of one step that are under way at a time.
+const TOGETHER: usize = 8;
 
 /// Carries out steps. Results that have a name are bound for the steps behind them.
 pub async fn run(
@@ -23,11 +28,20 @@ pub async fn run(
         let result = match &step.each {
             None => one.run(names, tally).await?.unwrap_or(Value::Null),
             Some(each) => {
-                let mut results = Vec::new();
-                for element in names.elements(each).map_err(|message| one.wrong(message))? {
-                    let mut inner = names.clone();
+                let elements = names.elements(each).map_err(|message| one.wrong(message))?;
+                let (names, one, wanted) = (&*names, &one, tally.fresh());
+                let runs = elements.into_iter().map(|element| {
+                    let (mut inner, mut own) = (names.clone(), wanted.fresh());
                     inner.bind(&each.name, element);
-                    results.extend(one.run(&inner, tally).await?);
+                    async move { one.run(&inner, &mut own).await.map(|result| (result, own)) }
+                });
+                let together = if step.only_reads() { TOGETHER } else { 1 };
+                let mut runs = stream::iter(runs).buffered(together);
+                let mut results = Vec::new();
+                while let Some(run) = runs.next().await {
+                    let (result, own) = run?;
+                    tally.add(&own);
+                    results.extend(result);
                 }
                 Value::Array(results)
             }

@@ -196,10 +196,17 @@ pub struct Published {
 impl Pattern {
     /// Whether it only reads, in all models.
     pub fn only_reads(&self) -> bool {
-        self.models.iter().flatten().all(|step| match step.action {
+        self.models.iter().flatten().all(Step::only_reads)
+    }
+}
+
+impl Step {
+    /// Whether it only reads.
+    pub fn only_reads(&self) -> bool {
+        match self.action {
             Action::Read { .. } | Action::Query { .. } => true,
             Action::Write { .. } | Action::Delete { .. } | Action::Execute { .. } => false,
-        })
+        }
     }
 }
 

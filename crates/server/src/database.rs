@@ -30,15 +30,16 @@ pub struct Database {
 impl Database {
     /// Opens a database for serving; one that does not exist is made.
     ///
-    /// Half of the cache holds items as they are served, the other half the blocks they and the
-    /// index are read from: which of the two is short depends on the load.
+    /// The larger part of the cache holds items as they are served, the rest the blocks that they and
+    /// the index are read from: a block that is missed is read again soon, from memory of the system.
     pub fn open(config: &ServeConfig) -> Result<Database> {
+        let blocks = config.cache_bytes / 8 * 3;
         let options = Options {
             profile: config.profile,
             enforces_throughput: config.enforces_throughput,
-            ..Options::new(config.cache_bytes / 2)
+            ..Options::new(config.cache_bytes - blocks)
         };
-        Database::with(&config.place, config.durability, config.cache_bytes / 2, options)
+        Database::with(&config.place, config.durability, blocks, options)
     }
 
     /// Opens a database for a command; one that does not exist is made. No background work runs.
