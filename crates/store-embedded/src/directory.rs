@@ -15,6 +15,7 @@ use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use store::{Durability, Error, Result};
 
@@ -29,6 +30,10 @@ const NEW: &str = "new";
 
 /// The only format this version reads and writes. Since 3 the engine is our own.
 const FORMAT_VERSION: u32 = 3;
+
+/// How often, and how long in between, a lock that is held is tried.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// How the last process that had the store open left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +123,7 @@ fn lock(path: &Path) -> Result<File> {
     let at = path.join(LOCK);
     let file = File::options().create(true).truncate(false).write(true).open(at);
     let file = file.map_err(|e| unusable(path, "cannot be locked", &e))?;
-    match file.try_lock() {
+    match try_lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Error::Unusable(format!(
             "{} is in use by another process. Stop it, or choose another data directory.",
@@ -126,6 +131,18 @@ fn lock(path: &Path) -> Result<File> {
         ))),
         Err(TryLockError::Error(e)) => Err(unusable(path, "cannot be locked", &e)),
     }
+}
+
+/// Takes the lock. A process that is about to end, or a child that was forked and has not yet begun
+/// its own program, may have it for a moment longer than the store was open.
+fn try_lock(file: &File) -> std::result::Result<(), TryLockError> {
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            answer => return answer,
+        }
+    }
+    file.try_lock()
 }
 
 /// Whether the directory holds a store; if not, it is empty. Refuses what this version cannot read.

@@ -8,7 +8,8 @@ use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
 use crate::engine::table::Near;
-use crate::engine::{Entry, Memory, Part, State};
+use crate::engine::tree::Tree;
+use crate::engine::{Entry, Part, State};
 
 /// A state, which never changes (S5).
 pub(crate) struct SnapshotReader {
@@ -56,15 +57,12 @@ impl SnapshotReader {
 
     fn merged<'a>(&'a self, walk: &Walk<'a>) -> Result<Merged<'a>> {
         let tables = &self.state.tables[walk.part as usize];
-        let mut sources = Vec::with_capacity(tables.len() + 2);
-        for memory in self.memories() {
-            let tree = &memory[walk.part as usize];
-            if tree.len() > 0 {
-                sources.push(Source::Tree(match walk.direction {
-                    Direction::Forward => tree.from(walk.start),
-                    Direction::Backward => tree.before(walk.end),
-                }));
-            }
+        let mut sources = Vec::with_capacity(tables.len() + 3);
+        for tree in self.trees(walk.part) {
+            sources.push(Source::Tree(match walk.direction {
+                Direction::Forward => tree.from(walk.start),
+                Direction::Backward => tree.before(walk.end),
+            }));
         }
         for table in tables.iter().filter(|table| table.may_overlap(walk.start, walk.end)) {
             sources.push(Source::Table(match walk.direction {
@@ -81,8 +79,8 @@ impl SnapshotReader {
 
     /// The value of a key. `near` has a place for each table, or none.
     fn find(&self, space: Space, key: &[u8], near: &mut [Near]) -> Result<Option<Bytes>> {
-        for memory in self.memories() {
-            if let Some(entry) = memory[space as usize].get(key) {
+        for tree in self.trees(Part::ALL[space as usize]) {
+            if let Some(entry) = tree.get(key) {
                 return Ok(value(entry));
             }
         }
@@ -101,8 +99,10 @@ impl SnapshotReader {
         Ok(None)
     }
 
-    fn memories(&self) -> impl Iterator<Item = &Memory> {
-        [Some(&self.state.memory), self.state.sealed.as_ref()].into_iter().flatten().map(|m| &**m)
+    /// What of a part is in memory, newest first.
+    fn trees(&self, part: Part) -> impl Iterator<Item = &Tree> {
+        let memories = [Some(&self.state.memory), self.state.sealed.as_ref()];
+        memories.into_iter().flatten().flat_map(move |memory| memory.trees(part))
     }
 }
 

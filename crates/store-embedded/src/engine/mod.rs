@@ -20,7 +20,7 @@
 //!      last; nobody who reads takes any.
 //! (E3) Among the tables of a part, each is newer as a whole than those behind it.
 //!
-//! LAYOUT     `journal`, `tree` (memory), `block`, `filter`, `table` (files), `cache` (blocks read),
+//! LAYOUT     `journal`, `memory`, `tree` (what it is made of), `block`, `filter`, `table` (files), `cache` (blocks read),
 //!            `manifest` (which files count), `merge` (reading several places as one), `work` (what
 //!            runs in the background: memory into tables, tables into fewer).
 //!
@@ -33,6 +33,7 @@ pub(crate) mod cache;
 pub(crate) mod filter;
 pub(crate) mod journal;
 pub(crate) mod manifest;
+pub(crate) mod memory;
 pub(crate) mod merge;
 pub(crate) mod table;
 pub(crate) mod tree;
@@ -53,8 +54,9 @@ use store::{Error, LogId, Positions, Result, Space};
 use self::cache::BlockCache;
 use self::journal::{Changes, Journal, Replayed};
 use self::manifest::Manifest;
+use self::memory::Memory;
 use self::table::Table;
-use self::tree::Tree;
+use self::tree::Edit;
 use crate::Options;
 use crate::directory::Stop;
 use crate::reader::SnapshotReader;
@@ -105,8 +107,9 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    pub(crate) fn entry(&self) -> Entry<'_> {
-        self.value.as_ref().map_or(Entry::Deleted, Entry::Shared)
+    pub(crate) fn edit(&self) -> Edit<'_> {
+        let entry = self.value.as_ref().map_or(Entry::Deleted, Entry::Shared);
+        Edit { key: &self.key, entry }
     }
 }
 
@@ -132,8 +135,6 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A tree for each part.
-pub(crate) type Memory = [Tree; PARTS];
 /// Tables of one part, newest first.
 pub(crate) type Tables = Arc<[Arc<Table>]>;
 
@@ -335,11 +336,8 @@ impl Core {
         if is_synced {
             journal.sync()?;
         }
-        let old = self.now.lock().state.memory.clone();
-        let mut trees = old.iter().zip(changes);
-        let memory = std::array::from_fn(|_| {
-            trees.next().map(|(tree, changes)| tree.with(changes)).unwrap_or_default()
-        });
+        let memory = self.now.lock().state.memory.clone();
+        let memory = memory.with(changes);
         let mut now = self.now.lock();
         now.state = Arc::new(State { memory: Arc::new(memory), ..State::clone(&now.state) });
         now.written_at = Instant::now();
@@ -366,9 +364,11 @@ impl Core {
         let behind = Replayed { sequence: journal.sequence(), bytes: 0 };
         let next = Journal::create(&self.directory, self.number(), behind)?;
         let full = std::mem::replace(journal, next);
+        let memory = self.now.lock().state.memory.clone();
+        let sealed = Some(Arc::new(memory.settled()));
         let mut now = self.now.lock();
-        let State { memory, tables, .. } = State::clone(&now.state);
-        now.state = Arc::new(State { memory: Arc::default(), sealed: Some(memory), tables });
+        let tables = now.state.tables.clone();
+        now.state = Arc::new(State { memory: Arc::default(), sealed, tables });
         now.journal_behind_sealed = journal.number();
         now.sealed_bytes = full.length();
         drop(now);
@@ -458,9 +458,7 @@ fn remove_strangers(directory: &Path, manifest: &Manifest) -> Result<Vec<(u64, P
 fn replay(journals: &[(u64, PathBuf)], stop: Stop) -> Result<(Memory, Replayed)> {
     let mut memory = Memory::default();
     let replayed = journal::replay(journals, stop, |changes| {
-        for (tree, changes) in memory.iter_mut().zip(&changes) {
-            *tree = tree.with(changes);
-        }
+        memory = memory.with(&changes);
     })?;
     Ok((memory, replayed))
 }

@@ -1,6 +1,6 @@
-//! What was written lately, in memory: an ordered map that never changes once it is made.
+//! What was written lately, in memory: an ordered map that never edits once it is made.
 //!
-//! A group of changes makes a new tree that shares all nodes it did not touch with the old one. So
+//! A group of edits makes a new tree that shares all nodes it did not touch with the old one. So
 //! the newest tree is a snapshot as it is, no version numbers are kept, no reader waits for the
 //! writer, and what nobody looks at any more is freed by its reference count.
 //!
@@ -9,7 +9,7 @@
 //!   leaf     bytes: key value key …     │ slots, in order     at most SLOTS_MAX
 //! ```
 //!
-//! A leaf is copied when it changes, so it is made to be copied: one run of bytes in order of
+//! A leaf is copied when it edits, so it is made to be copied: one run of bytes in order of
 //! arrival, one of slots in order of keys, and values beyond [`INLINE_BYTES_MAX`] by reference.
 //!
 //! INVARIANTS
@@ -21,13 +21,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Change, Entry};
+use super::Entry;
 
 const SLOTS_MAX: usize = 64;
 const CHILDREN_MAX: usize = 64;
 /// Longer values are kept apart, so that copying a leaf does not copy them.
 const INLINE_BYTES_MAX: usize = 128;
-/// With more changes than this a leaf is made anew rather than changed one by one.
+/// With more edits than this a leaf is made anew rather than changed one by one.
 const SINGLE_CHANGES_MAX: usize = 24;
 
 /// See the module header.
@@ -35,6 +35,13 @@ const SINGLE_CHANGES_MAX: usize = 24;
 pub(crate) struct Tree {
     root: Option<Arc<Node>>,
     len: usize,
+}
+
+/// A key and what a tree is to say of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Edit<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) entry: Entry<'a>,
 }
 
 enum Node {
@@ -96,17 +103,28 @@ impl Tree {
         }
     }
 
-    /// This tree with changes applied, which ascend by key and name each key once.
-    pub(crate) fn with(&self, changes: &[Change]) -> Tree {
-        if changes.is_empty() {
+    /// This tree with edits applied, which ascend by key and name each key once.
+    pub(crate) fn with(&self, edits: &[Edit<'_>]) -> Tree {
+        if edits.is_empty() {
             return self.clone();
         }
         let mut added = 0;
         let nodes = match &self.root {
-            Some(root) => changed(root, changes, &mut added),
-            None => changed(&Arc::new(Node::Leaf(Leaf::default())), changes, &mut added),
+            Some(root) => changed(root, edits, &mut added),
+            None => changed(&Arc::new(Node::Leaf(Leaf::default())), edits, &mut added),
         };
         Tree { root: stacked(nodes), len: self.len + added }
+    }
+
+    /// Everything it says, as what would make it of an empty tree.
+    pub(crate) fn edits(&self) -> Vec<Edit<'_>> {
+        let mut edits = Vec::with_capacity(self.len);
+        let mut cursor = self.from(&[]);
+        while let Some((key, entry)) = cursor.get() {
+            edits.push(Edit { key, entry });
+            cursor.next();
+        }
+        edits
     }
 
     /// A cursor at the first key that is not before `key`.
@@ -147,16 +165,16 @@ impl Tree {
     }
 }
 
-/// `node` with the changes applied: one node or, if it got too large, several of its depth.
-fn changed(node: &Node, changes: &[Change], added: &mut usize) -> Vec<Arc<Node>> {
+/// `node` with the edits applied: one node or, if it got too large, several of its depth.
+fn changed(node: &Node, edits: &[Edit<'_>], added: &mut usize) -> Vec<Arc<Node>> {
     match node {
         Node::Leaf(leaf) => {
-            let leaves = leaf.with(changes);
+            let leaves = leaf.with(edits);
             let slots: usize = leaves.iter().map(|leaf| leaf.slots.len()).sum();
             *added += slots - leaf.slots.len();
             leaves.into_iter().map(|leaf| Arc::new(Node::Leaf(leaf))).collect()
         }
-        Node::Branch(branch) => branch.with(changes, added),
+        Node::Branch(branch) => branch.with(edits, added),
     }
 }
 
@@ -187,18 +205,18 @@ impl Branch {
         self.firsts.count_not_behind(key).saturating_sub(1)
     }
 
-    fn with(&self, mut changes: &[Change], added: &mut usize) -> Vec<Arc<Node>> {
-        let mut branches = BranchBuilder::for_children(self.children.len() + changes.len() / 8);
+    fn with(&self, mut edits: &[Edit<'_>], added: &mut usize) -> Vec<Arc<Node>> {
+        let mut branches = BranchBuilder::for_children(self.children.len() + edits.len() / 8);
         for (at, child) in self.children.iter().enumerate() {
             let here = match at + 1 < self.children.len() {
                 true => {
                     let next = self.firsts.get(at + 1);
-                    leading(changes, |change| &change.key[..] < next)
+                    leading(edits, |edit| edit.key < next)
                 }
-                false => changes.len(),
+                false => edits.len(),
             };
-            let (own, rest) = changes.split_at(here);
-            changes = rest;
+            let (own, rest) = edits.split_at(here);
+            edits = rest;
             match own.is_empty() {
                 true => branches.push(self.firsts.get(at), child.clone()),
                 false => {
@@ -320,13 +338,13 @@ impl Leaf {
         self.find(key).unwrap_or_else(|at| at)
     }
 
-    fn with(&self, changes: &[Change]) -> Vec<Leaf> {
-        if changes.len() > SINGLE_CHANGES_MAX || self.waste > self.bytes.len() / 2 {
-            return self.merged(changes);
+    fn with(&self, edits: &[Edit<'_>]) -> Vec<Leaf> {
+        if edits.len() > SINGLE_CHANGES_MAX || self.waste > self.bytes.len() / 2 {
+            return self.merged(edits);
         }
-        let mut leaf = self.copy_with_room(changes);
-        for change in changes {
-            leaf.set(change);
+        let mut leaf = self.copy_with_room(edits);
+        for edit in edits {
+            leaf.set(edit);
         }
         match leaf.slots.len() > SLOTS_MAX {
             true => leaf.merged(&[]),
@@ -334,27 +352,27 @@ impl Leaf {
         }
     }
 
-    fn copy_with_room(&self, changes: &[Change]) -> Leaf {
-        let room: usize = changes.iter().map(|c| c.key.len() + inline_bytes(&c.value)).sum();
+    fn copy_with_room(&self, edits: &[Edit<'_>]) -> Leaf {
+        let room: usize = edits.iter().map(|c| c.key.len() + inline_bytes(c.entry)).sum();
         let mut bytes = Vec::with_capacity(self.bytes.len() + room);
         bytes.extend_from_slice(&self.bytes);
-        let mut slots = Vec::with_capacity(self.slots.len() + changes.len());
+        let mut slots = Vec::with_capacity(self.slots.len() + edits.len());
         slots.extend_from_slice(&self.slots);
         Leaf { bytes, slots, shared: self.shared.clone(), waste: self.waste }
     }
 
-    fn set(&mut self, change: &Change) {
-        match self.find(&change.key) {
+    fn set(&mut self, edit: &Edit<'_>) {
+        match self.find(edit.key) {
             Ok(at) => {
                 let old = self.slots[at];
                 self.waste += old.key_bytes as usize + inline_length(&old);
                 if old.kind == Kind::Shared {
                     self.shared[old.value as usize] = Bytes::new();
                 }
-                self.slots[at] = self.appended(&change.key, change.entry());
+                self.slots[at] = self.appended(edit.key, edit.entry);
             }
             Err(at) => {
-                let slot = self.appended(&change.key, change.entry());
+                let slot = self.appended(edit.key, edit.entry);
                 self.slots.insert(at, slot);
             }
         }
@@ -380,8 +398,8 @@ impl Leaf {
     }
 
     /// Old and new in order, as leaves that are not quite full.
-    fn merged(&self, changes: &[Change]) -> Vec<Leaf> {
-        let total = self.slots.len() + changes.len();
+    fn merged(&self, edits: &[Edit<'_>]) -> Vec<Leaf> {
+        let total = self.slots.len() + edits.len();
         let leaves_wanted = total.div_ceil(SLOTS_MAX * 3 / 4).max(1);
         let slots_each = total.div_ceil(leaves_wanted);
         let mut leaves = Vec::with_capacity(leaves_wanted);
@@ -393,28 +411,28 @@ impl Leaf {
             let slot = leaf.appended(key, entry);
             leaf.slots.push(slot);
         };
-        let mut changes = changes.iter().peekable();
+        let mut edits = edits.iter().peekable();
         for at in 0..self.slots.len() {
             let key = self.key(at);
-            while let Some(change) = changes.next_if(|change| &change.key[..] < key) {
-                push(&change.key, change.entry());
+            while let Some(edit) = edits.next_if(|edit| edit.key < key) {
+                push(edit.key, edit.entry);
             }
-            match changes.next_if(|change| &change.key[..] == key) {
-                Some(change) => push(&change.key, change.entry()),
+            match edits.next_if(|edit| edit.key == key) {
+                Some(edit) => push(edit.key, edit.entry),
                 None => push(key, self.entry(at)),
             }
         }
-        changes.for_each(|change| push(&change.key, change.entry()));
+        edits.for_each(|edit| push(edit.key, edit.entry));
         leaves.push(leaf);
         leaves
     }
 }
 
-fn inline_bytes(value: &Option<Bytes>) -> usize {
-    value.as_ref().map_or(0, |value| match value.len() > INLINE_BYTES_MAX {
-        true => 0,
-        false => value.len(),
-    })
+fn inline_bytes(entry: Entry<'_>) -> usize {
+    match entry.bytes().len() {
+        bytes if bytes > INLINE_BYTES_MAX => 0,
+        bytes => bytes,
+    }
 }
 
 fn inline_length(slot: &Slot) -> usize {
@@ -517,8 +535,14 @@ mod tests {
     use base::Random;
 
     use super::*;
+    use crate::engine::Change;
 
     type Model = BTreeMap<Vec<u8>, Option<Bytes>>;
+
+    fn with(tree: &Tree, changes: &[Change]) -> Tree {
+        let edits: Vec<Edit<'_>> = changes.iter().map(Change::edit).collect();
+        tree.with(&edits)
+    }
 
     fn change(key: &[u8], value: Option<Bytes>) -> Change {
         Change { key: Bytes::copy_from_slice(key), value }
@@ -562,6 +586,7 @@ mod tests {
 
     fn check(tree: &Tree, model: &Model, random: &Random, keys: u64) {
         assert_eq!(tree.len(), model.len());
+        assert!(tree.edits().iter().map(|edit| edit.key).eq(model.keys()));
         let all: Vec<_> = model.clone().into_iter().collect();
         assert_eq!(walk(tree.from(b""), Cursor::next), all);
         let mut back = walk(tree.before(None), Cursor::previous);
@@ -587,7 +612,7 @@ mod tests {
                 let count = [1, 5, 60, 900][(seed as usize + round) % 4];
                 let changes = random_changes(&random, count, keys);
                 let (old_tree, old_model) = (tree.clone(), model.clone());
-                tree = tree.with(&changes);
+                tree = with(&tree, &changes);
                 model.extend(changes.iter().map(|c| (c.key.to_vec(), c.value.clone())));
                 check(&tree, &model, &random, keys);
                 if round % 8 == 0 {
@@ -611,7 +636,7 @@ mod tests {
         let mut tree = Tree::default();
         for number in 0..10_000u32 {
             let value = Bytes::from(number.to_be_bytes().repeat(10));
-            tree = tree.with(&[change(b"counter", Some(value))]);
+            tree = with(&tree, &[change(b"counter", Some(value))]);
         }
         let Some(Node::Leaf(leaf)) = tree.root.as_deref() else { panic!("one leaf") };
         assert!(leaf.bytes.len() < 500, "{} bytes for one key", leaf.bytes.len());

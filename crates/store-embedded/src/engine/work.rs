@@ -101,7 +101,7 @@ impl Core {
         // What the flusher has in hand comes first.
         self.flush_sealed()?;
         let mut journal = self.journal.lock();
-        if self.now.lock().state.memory.iter().any(|tree| tree.len() > 0) {
+        if !self.now.lock().state.memory.is_empty() {
             self.wait_until(|now| now.state.sealed.is_none())?;
             self.seal_now(&mut journal)?;
         }
@@ -119,10 +119,12 @@ impl Core {
             return Ok(());
         };
         let mut added: [Option<Arc<Table>>; super::PARTS] = Default::default();
-        for (part, tree) in Part::ALL.into_iter().zip(sealed.iter()) {
+        for part in Part::ALL {
             // Where there is nothing older, nothing needs to be hidden.
             let hides = !state.tables[part as usize].is_empty();
-            added[part as usize] = self.write_tree(part, tree, hides)?;
+            for tree in sealed.trees(part) {
+                added[part as usize] = self.write_tree(part, tree, hides)?;
+            }
         }
         self.install(
             |manifest| {
