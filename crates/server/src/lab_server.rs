@@ -2,7 +2,8 @@
 //! or in memory.
 //!
 //! It is another process, as any server would be, so that what is measured is what applications
-//! see. It ends with the run, and its data with it.
+//! see. Its caches may take half of the machine's memory: what is compared are models whose data is in
+//! use, not how soon a disk brings back what was idle. It ends with the run, and its data with it.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use base::Random;
 
+use crate::memory;
 use crate::requests::ask_to_compact;
 
 /// A server of our own. Ended, with its data removed, when dropped.
@@ -37,6 +39,9 @@ impl LabServer {
             Some(directory) => command.arg("--data-dir").arg(directory),
             None => command.arg("--in-memory"),
         };
+        if let Some(bytes) = memory::total_bytes() {
+            command.args(["--cache-size", &(bytes / 2).to_string()]);
+        }
         if let Some(profile) = ru_profile {
             command.args(["--ru-profile", profile]);
         }

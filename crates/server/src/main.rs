@@ -18,6 +18,7 @@ mod lab_server;
 mod lines;
 mod log;
 mod maintain;
+mod memory;
 mod mistake;
 mod progress;
 mod query;

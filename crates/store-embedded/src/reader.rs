@@ -7,7 +7,7 @@ use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
 
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
-use crate::engine::table::Near;
+use crate::engine::table::{Near, Reads};
 use crate::engine::tree::Tree;
 use crate::engine::{Entry, Part, State};
 
@@ -66,8 +66,8 @@ impl SnapshotReader {
         }
         for table in tables.iter().filter(|table| table.may_overlap(walk.start, walk.end)) {
             sources.push(Source::Table(match walk.direction {
-                Direction::Forward => table.from(walk.start, true)?,
-                Direction::Backward => table.before(walk.end, true)?,
+                Direction::Forward => table.from(walk.start, Reads::Again)?,
+                Direction::Backward => table.before(walk.end, Reads::Again)?,
             }));
         }
         let limit = match walk.direction {

@@ -49,6 +49,8 @@ pub(crate) struct Tuning {
 /// Writes a table.
 pub(crate) struct TableWriter {
     path: PathBuf,
+    number: u64,
+    cache: Arc<BlockCache>,
     file: File,
     tuning: Tuning,
     buffer: Vec<u8>,
@@ -63,10 +65,18 @@ pub(crate) struct TableWriter {
 }
 
 impl TableWriter {
-    pub(crate) fn create(path: &Path, tuning: Tuning) -> Result<TableWriter> {
+    /// A table of this number. Its blocks go into the cache, as far as there is room.
+    pub(crate) fn create(
+        path: &Path,
+        number: u64,
+        cache: Arc<BlockCache>,
+        tuning: Tuning,
+    ) -> Result<TableWriter> {
         let file = File::create(path).map_err(|e| fault(path, &e))?;
         Ok(TableWriter {
             path: path.to_owned(),
+            number,
+            cache,
             file,
             tuning,
             buffer: Vec::with_capacity(WRITE_BYTES + (64 << 10)),
@@ -100,6 +110,13 @@ impl TableWriter {
         self.entries == 0
     }
 
+    /// Gives up: nothing of it is to stay.
+    pub(crate) fn abandon(self) {
+        self.cache.forget(self.number, 0..self.blocks as u32);
+        // What stays behind is removed at the next start.
+        let _ = std::fs::remove_file(&self.path);
+    }
+
     /// Writes what is left and syncs (B1).
     pub(crate) fn finish(mut self) -> Result<()> {
         if !self.block.is_empty() {
@@ -128,6 +145,7 @@ impl TableWriter {
         self.buffer.extend_from_slice(bytes);
         self.buffer.extend_from_slice(&sum.to_le_bytes());
         self.length += (bytes.len() + SUM_BYTES) as u64;
+        self.cache.put_if_room(self.number, self.blocks as u32, bytes);
         self.block.clear();
         self.index.extend_from_slice(&self.length.to_le_bytes());
         self.blocks += 1;
@@ -164,6 +182,15 @@ pub(crate) struct Table {
     filter: Option<Filter>,
     cache: Arc<BlockCache>,
     is_replaced: AtomicBool,
+}
+
+/// What becomes of the blocks that a cursor reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// They are kept, because they will be read again.
+    Again,
+    /// They are forgotten, because they are on their way into another table.
+    Last,
 }
 
 /// A block of a table that was used last.
@@ -234,7 +261,7 @@ impl Table {
         if number == self.index.len() {
             return Ok(None);
         }
-        let (_, block) = near.0.insert((number, self.block(number, true)?));
+        let (_, block) = near.0.insert((number, self.block(number, Reads::Again)?));
         Ok(block.get(key).map(take))
     }
 
@@ -244,24 +271,24 @@ impl Table {
     }
 
     /// A cursor at the first key that is not before `key`.
-    pub(crate) fn from(&self, key: &[u8], is_cached: bool) -> Result<Cursor<'_>> {
+    pub(crate) fn from(&self, key: &[u8], reads: Reads) -> Result<Cursor<'_>> {
         let number = self.index.block_of(key);
-        let mut cursor = Cursor { table: self, number, is_cached, at: None };
+        let mut cursor = Cursor { table: self, number, reads, at: None };
         if number < self.index.len() {
-            let block = BlockCursor::new(self.block(number, is_cached)?);
+            let block = BlockCursor::new(self.block(number, reads)?);
             cursor.at = block.from(key);
         }
         Ok(cursor)
     }
 
     /// A cursor at the last key before `key`, or at the very last one.
-    pub(crate) fn before(&self, key: Option<&[u8]>, is_cached: bool) -> Result<Cursor<'_>> {
+    pub(crate) fn before(&self, key: Option<&[u8]>, reads: Reads) -> Result<Cursor<'_>> {
         let number = key.map_or(self.index.len(), |key| self.index.block_of(key));
-        let mut cursor = Cursor { table: self, number, is_cached, at: None };
+        let mut cursor = Cursor { table: self, number, reads, at: None };
         if let Some(key) = key
             && number < self.index.len()
         {
-            let block = BlockCursor::new(self.block(number, is_cached)?);
+            let block = BlockCursor::new(self.block(number, reads)?);
             cursor.at = block.before(key);
         }
         if cursor.at.is_none() {
@@ -270,7 +297,7 @@ impl Table {
         Ok(cursor)
     }
 
-    fn block(&self, number: usize, is_cached: bool) -> Result<Arc<Block>> {
+    fn block(&self, number: usize, reads: Reads) -> Result<Arc<Block>> {
         if let Some(block) = self.cache.get(self.number, number as u32) {
             return Ok(block);
         }
@@ -278,7 +305,7 @@ impl Table {
         let block = Arc::new(block.ok_or_else(|| {
             Error::Fault(format!("{} has wrong bytes in block {number}", self.path.display()))
         })?);
-        if is_cached {
+        if reads == Reads::Again {
             self.cache.put(self.number, number as u32, block.clone());
         }
         Ok(block)
@@ -297,6 +324,7 @@ impl Table {
 impl Drop for Table {
     fn drop(&mut self) {
         if *self.is_replaced.get_mut() {
+            self.cache.forget(self.number, 0..self.index.len() as u32);
             // What stays behind is removed at the next start.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -434,8 +462,7 @@ pub(crate) struct Cursor<'a> {
     table: &'a Table,
     /// The block it is in.
     number: usize,
-    /// Whether blocks it reads are worth keeping.
-    is_cached: bool,
+    reads: Reads,
     at: Option<BlockCursor>,
 }
 
@@ -456,6 +483,10 @@ impl Cursor<'_> {
             return Ok(());
         }
         let used = self.at.take();
+        if self.reads == Reads::Last {
+            let number = self.number as u32;
+            self.table.cache.forget(self.table.number, number..number + 1);
+        }
         self.number += 1;
         if self.number < self.table.index.len() {
             self.at = Some(self.cursor(used)?.first());
@@ -482,7 +513,7 @@ impl Cursor<'_> {
 
     /// For the block it is in now.
     fn cursor(&self, used: Option<BlockCursor>) -> Result<BlockCursor> {
-        let block = self.table.block(self.number, self.is_cached)?;
+        let block = self.table.block(self.number, self.reads)?;
         Ok(match used {
             Some(used) => used.moved(block),
             None => BlockCursor::new(block),
@@ -513,7 +544,8 @@ mod tests {
     }
 
     fn write(path: &Path, model: &Model, tuning: Tuning) {
-        let mut writer = TableWriter::create(path, tuning).unwrap();
+        let mut writer =
+            TableWriter::create(path, 0, Arc::new(BlockCache::new(0)), tuning).unwrap();
         for (key, value) in model {
             writer.push(key, value.as_deref().map_or(Entry::Deleted, Entry::Value)).unwrap();
         }
@@ -544,14 +576,14 @@ mod tests {
             let model = model(seed, 3_000);
             write(&path, &model, tuning);
             let table = open(&path).unwrap();
-            let mut cursor = table.from(b"", true).unwrap();
+            let mut cursor = table.from(b"", Reads::Again).unwrap();
             for (key, value) in &model {
                 let (found, entry) = cursor.get().unwrap();
                 assert_eq!((found, &owned(entry)), (key.as_slice(), value));
                 cursor.next().unwrap();
             }
             assert!(cursor.get().is_none());
-            let mut cursor = table.before(None, false).unwrap();
+            let mut cursor = table.before(None, Reads::Last).unwrap();
             for key in model.keys().rev() {
                 assert_eq!(cursor.key(), Some(key.as_slice()));
                 cursor.previous().unwrap();
@@ -563,9 +595,9 @@ mod tests {
                 let found = table.get(&key, hash(&key), &mut near, owned).unwrap();
                 assert_eq!(found, model.get(&key).cloned());
                 let behind = model.range(key.clone()..).next().map(|(key, _)| key.as_slice());
-                assert_eq!(table.from(&key, true).unwrap().key(), behind);
+                assert_eq!(table.from(&key, Reads::Again).unwrap().key(), behind);
                 let before = model.range(..key.clone()).next_back().map(|(key, _)| key.as_slice());
-                assert_eq!(table.before(Some(&key), true).unwrap().key(), before);
+                assert_eq!(table.before(Some(&key), Reads::Again).unwrap().key(), before);
             }
         }
     }
@@ -610,7 +642,7 @@ mod tests {
         let reader = table.clone();
         table.set_replaced();
         drop(table);
-        assert!(reader.from(b"", true).unwrap().key().is_some() && path.exists());
+        assert!(reader.from(b"", Reads::Again).unwrap().key().is_some() && path.exists());
         drop(reader);
         assert!(!path.exists());
     }

@@ -22,7 +22,7 @@ use store::{Direction, Error, Result, Row};
 
 use super::manifest::Manifest;
 use super::merge::{Merged, Source};
-use super::table::{Table, TableWriter, Tuning};
+use super::table::{Reads, Table, TableWriter, Tuning};
 use super::tree::Tree;
 use super::{Core, Entry, Now, Part, State, Tables};
 
@@ -167,12 +167,10 @@ impl Core {
     ) -> Result<Option<Arc<Table>>> {
         let number = self.number();
         let path = self.table_path(number);
-        let mut writer = TableWriter::create(&path, tuning)?;
+        let mut writer = TableWriter::create(&path, number, self.cache.clone(), tuning)?;
         let filled = fill(&mut writer);
         if filled.is_err() || writer.is_empty() {
-            drop(writer);
-            // What stays behind is removed at the next start.
-            let _ = std::fs::remove_file(&path);
+            writer.abandon();
             return filled.map(|()| None);
         }
         writer.finish()?;
@@ -260,7 +258,7 @@ impl Core {
         is_all: bool,
     ) -> Result<Option<Arc<Table>>> {
         let sources: Result<Vec<_>> =
-            tables.iter().map(|table| table.from(&[], false).map(Source::Table)).collect();
+            tables.iter().map(|table| table.from(&[], Reads::Last).map(Source::Table)).collect();
         let mut merged = Merged::new(sources?, Direction::Forward, None);
         let mut entries = 0u64;
         self.write_table(tuning(part), |writer| {
