@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use base::{Ctx, Deadline};
@@ -17,6 +18,7 @@ use crate::headers;
 use crate::labels::Labels;
 use crate::path::Path;
 use crate::routes::Action;
+use crate::trials::{remember, was_slow};
 
 /// How long work may take where it keeps other requests waiting.
 const QUICK: Duration = Duration::from_millis(1);
@@ -113,18 +115,28 @@ impl<'a> Call<'a> {
     }
 
     /// Runs something that is mostly over at once right here, for it is not worth a change of
-    /// threads; if it is not done after [`QUICK`], it starts again on the pool.
+    /// threads; if it is not done after [`QUICK`], or was not the last time, it runs on the pool.
     pub async fn quickly<T: Send + 'static>(
         &self,
+        trial: &AtomicBool,
         work: impl Fn(&Arc<Engine>, &Ctx) -> engine::Result<T> + Send + 'static,
         is_done: impl FnOnce(&T) -> bool,
     ) -> Result<T> {
+        if was_slow(trial) {
+            let started = Instant::now();
+            let result = self.blocking(work).await;
+            remember(trial, started.elapsed() > QUICK);
+            return result;
+        }
         let ctx = self.engine().ctx(self.deadline.min(Deadline::after(QUICK)));
         let ctx = ctx.with_receipt(self.wants_receipt()).on_trial();
         let attempt = catch_unwind(AssertUnwindSafe(|| work(self.engine(), &ctx)));
         match attempt.unwrap_or(Err(engine::Error::Fault("the query panicked".to_owned()))) {
             Ok(result) if is_done(&result) => Ok(result),
-            Ok(_) | Err(engine::Error::Timeout) => self.blocking(work).await,
+            Ok(_) | Err(engine::Error::Timeout) => {
+                remember(trial, true);
+                self.blocking(work).await
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -39,6 +39,7 @@ mod server;
 mod status;
 mod tls;
 mod token;
+mod trials;
 
 pub use auth::{Key, KeyError, Keys};
 pub use config::{Config, Limits};
@@ -69,6 +70,7 @@ use crate::path::Path;
 use crate::probe::Probe;
 use crate::routes::{Action, Kind, Target};
 use crate::token::Tokens;
+use crate::trials::Trials;
 
 /// The REST surface of one engine. Shared by all connections.
 pub struct Gateway {
@@ -78,6 +80,7 @@ pub struct Gateway {
     trust_forwarded: bool,
     limits: Limits,
     blocking: Arc<Semaphore>,
+    trials: Trials,
     metrics: Arc<Metrics>,
     random: Random,
     is_stopping: AtomicBool,
@@ -92,6 +95,7 @@ impl Gateway {
             acceptor: config.tls.as_ref().map(Tls::acceptor),
             trust_forwarded: config.trust_forwarded,
             blocking: Arc::new(Semaphore::new(config.limits.blocking_max)),
+            trials: Trials::default(),
             limits: config.limits,
             metrics: Arc::default(),
             random: Random::from_entropy(),

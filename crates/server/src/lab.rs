@@ -322,7 +322,7 @@ impl Place {
     }
 }
 
-/// Threads to work with, and signals that end the work.
+/// A thread to work with, and signals that end the work.
 struct Session {
     runtime: tokio::runtime::Runtime,
     signals: tokio::sync::Mutex<Signals>,
@@ -331,7 +331,8 @@ struct Session {
 impl Session {
     /// To be made before there is a server that a signal could leave behind.
     fn new() -> Result<Session> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        // One thread: a change of threads within the client would count as time of the server.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = tokio::sync::Mutex::new(runtime.block_on(async { Signals::new() })?);
         Ok(Session { runtime, signals })
     }

@@ -42,10 +42,11 @@ pub async fn query(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
         }
         false => {
             let source = container.clone();
+            let trial = call.gateway.trials.of((container.rid(), &query.text));
             let run = move |engine: &Arc<Engine>, ctx: &Ctx| {
                 engine.query_items(ctx, &source, &scope, &query, &page)
             };
-            call.quickly(run, |page| !page.is_cut_by_time).await
+            call.quickly(trial, run, |page| !page.is_cut_by_time).await
         }
     };
     let page = page.map_err(|failure| failure.within(&container, 0))?;
