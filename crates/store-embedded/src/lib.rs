@@ -195,9 +195,14 @@ impl Store for EmbeddedStore {
     }
 
     fn compact(&self) -> Result<()> {
+        if let Some(error) = self.shared.poisoned() {
+            return Err(error);
+        }
         self.engine.compact()?;
         // Views hold the tables they show; with a new one published the old can go.
-        self.wait_for(Job::Publish)
+        self.wait_for(Job::Publish)?;
+        self.engine.drop_replaced();
+        Ok(())
     }
 
     fn limits(&self) -> Limits {

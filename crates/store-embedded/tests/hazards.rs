@@ -328,6 +328,36 @@ fn a_lost_list_of_tables_is_reported() {
     assert!(numbers(&open(&path).view(), 0).into_iter().eq(1..=3));
 }
 
+#[test]
+fn a_lost_journal_is_reported() {
+    let directory = temporary();
+    let image = image_of_ten(directory.path(), Durability::Sync);
+    std::fs::remove_file(journal(&image)).unwrap();
+    assert!(refusal(&image).contains("a journal is missing"));
+}
+
+#[test]
+fn a_lost_engine_is_reported() {
+    let directory = temporary();
+    let path = directory.path().join("store");
+    commit_numbers(&open(&path), 1..=3);
+    std::fs::remove_dir_all(path.join("engine")).unwrap();
+    assert!(refusal(&path).contains("list of tables is missing"));
+}
+
+#[test]
+fn many_small_tables_do_not_stop_writes() {
+    let directory = temporary();
+    let path = directory.path().join("store");
+    // A table of every part at each close: far more than writing waits for.
+    for number in 1..=30 {
+        commit_numbers(&open(&path), [number]);
+    }
+    let store = open(&path);
+    commit_numbers(&store, 31..=40);
+    assert!(numbers(&store.view(), 0).into_iter().eq(1..=40));
+}
+
 fn collect_files(directory: &Path, into: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(directory).expect("readable") {
         let path = entry.expect("readable").path();

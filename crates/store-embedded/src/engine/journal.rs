@@ -31,7 +31,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use store::Result;
+use store::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Change, PARTS, Part, damaged, fault, sync_directory};
@@ -64,12 +64,25 @@ pub(crate) struct Journal {
     /// Where the zeros end.
     zeroed: u64,
     buffer: Vec<u8>,
+    /// The last write failed: what is behind `at` is anything.
+    is_broken: bool,
 }
 
 impl Journal {
     /// Begins a journal in `directory`, durably, behind what was read from others.
     pub(crate) fn create(directory: &Path, number: u64, behind: Replayed) -> Result<Journal> {
         let path = path(directory, number);
+        let journal = Journal::create_at(path.clone(), number, behind);
+        if journal.is_err() {
+            // On a full disk what is there of it would be in the way.
+            let _ = std::fs::remove_file(&path);
+        }
+        let journal = journal?;
+        sync_directory(directory)?;
+        Ok(journal)
+    }
+
+    fn create_at(path: PathBuf, number: u64, behind: Replayed) -> Result<Journal> {
         let file = File::create(&path).map_err(|e| fault(&path, &e))?;
         let mut journal = Journal {
             path,
@@ -80,10 +93,10 @@ impl Journal {
             at: 0,
             zeroed: 0,
             buffer: Vec::new(),
+            is_broken: false,
         };
         journal.fill_ahead(0)?;
         journal.file.sync_all().map_err(|e| fault(&journal.path, &e))?;
-        sync_directory(directory)?;
         Ok(journal)
     }
 
@@ -102,10 +115,13 @@ impl Journal {
 
     /// Writes a group. It is not yet durable.
     pub(crate) fn append(&mut self, changes: &Changes) -> Result<()> {
-        self.sequence += 1;
-        encode(&mut self.buffer, self.sequence, changes);
+        self.check()?;
+        encode(&mut self.buffer, self.sequence + 1, changes);
+        self.is_broken = true;
         self.fill_ahead(self.buffer.len() as u64)?;
         write_at(&self.file, &self.buffer, self.at).map_err(|e| fault(&self.path, &e))?;
+        self.is_broken = false;
+        self.sequence += 1;
         self.at += self.buffer.len() as u64;
         if self.buffer.capacity() > BUFFER_KEPT {
             self.buffer = Vec::new();
@@ -113,9 +129,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes everything written durable.
+    /// Makes everything written durable. After a write that failed nothing may follow it, here or in
+    /// another journal: this would be one that is broken and not the last.
     pub(crate) fn sync(&self) -> Result<()> {
+        self.check()?;
         self.file.sync_data().map_err(|e| fault(&self.path, &e))
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.is_broken {
+            true => Err(Error::Fault(format!("{} could not be written", self.path.display()))),
+            false => Ok(()),
+        }
     }
 
     /// Sees to it that zeros follow behind the next so many bytes.
@@ -148,7 +173,8 @@ pub(crate) struct Replayed {
 }
 
 /// Reads the journals, which come oldest first, and hands every group to `apply`. A torn end is
-/// cut off; damage is refused.
+/// cut off; damage is refused. What was read is durable afterwards: a process that was killed may
+/// have left it to the memory of the system (J2).
 pub(crate) fn replay(
     journals: &[(u64, PathBuf)],
     stop: Stop,
@@ -161,6 +187,7 @@ pub(crate) fn replay(
         replayed.sequence = read.last_sequence;
         replayed.bytes += read.valid_bytes as u64;
         match judge(&bytes, &read, at + 1 == journals.len(), stop) {
+            Verdict::Whole if read.valid_bytes > 0 => sync(path)?,
             Verdict::Whole => {}
             Verdict::Torn => cut(path, read.valid_bytes as u64)?,
             Verdict::Damaged => {
@@ -192,7 +219,9 @@ fn judge(bytes: &[u8], read: &Read, is_last: bool, stop: Stop) -> Verdict {
     let Some(last) = rest.iter().rposition(|&byte| byte != 0) else {
         return Verdict::Whole;
     };
-    if !is_last {
+    // A valid record that is not the next one: those before it are missing.
+    let is_out_of_order = record(rest).is_some();
+    if !is_last || is_out_of_order {
         return Verdict::Damaged;
     }
     if stop == Stop::UncleanRelaxed {
@@ -200,7 +229,7 @@ fn judge(bytes: &[u8], read: &Read, is_last: bool, stop: Stop) -> Verdict {
     }
     let is_complete = rest[..=last].ends_with(MAGIC);
     let has_hole = has_hole(&bytes[..=read.valid_bytes + last], read.valid_bytes);
-    match (is_complete && !has_hole) || is_followed(rest) {
+    match (is_complete && !has_hole) || is_followed(rest, read.last_sequence) {
         true => Verdict::Damaged,
         false => Verdict::Torn,
     }
@@ -208,6 +237,10 @@ fn judge(bytes: &[u8], read: &Read, is_last: bool, stop: Stop) -> Verdict {
 
 /// Whether part of a page behind `start` was never written, as after a power loss.
 fn has_hole(bytes: &[u8], start: usize) -> bool {
+    // The page in which a record begins may hold little of it, but its length is there.
+    if bytes[start..].starts_with(&[0; 4]) {
+        return true;
+    }
     let first_page_end = (start + 1).next_multiple_of(PAGE_BYTES).min(bytes.len());
     let (first, rest) = bytes[start..].split_at(first_page_end - start);
     let is_zero = |page: &[u8]| page.len() >= 64 && page.iter().all(|&byte| byte == 0);
@@ -215,8 +248,10 @@ fn has_hole(bytes: &[u8], start: usize) -> bool {
 }
 
 /// Whether a valid record lies anywhere behind the broken one that `rest` begins with.
-fn is_followed(rest: &[u8]) -> bool {
-    memchr::memmem::find_iter(rest, MAGIC).any(|at| record(&rest[at + MAGIC.len()..]).is_some())
+fn is_followed(rest: &[u8], last_sequence: u64) -> bool {
+    memchr::memmem::find_iter(rest, MAGIC)
+        .filter_map(|at| record(&rest[at + MAGIC.len()..]))
+        .any(|record| record.sequence > last_sequence)
 }
 
 /// Reads valid records from the start.
@@ -297,6 +332,12 @@ fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("{number:08}.jnl"))
 }
 
+/// Makes what is in a journal durable.
+fn sync(path: &Path) -> Result<()> {
+    let file = File::options().write(true).open(path);
+    file.and_then(|file| file.sync_all()).map_err(|e| fault(path, &e))
+}
+
 /// Shortens a journal, durably.
 fn cut(path: &Path, length: u64) -> Result<()> {
     let cut = || {
@@ -375,6 +416,31 @@ mod tests {
     fn a_missing_record_is_damage() {
         let bytes = [record_of(1, b"a"), record_of(3, b"c")].concat();
         assert_eq!(verdict(&bytes, true, Stop::UncleanSync), Verdict::Damaged);
+        assert_eq!(verdict(&bytes, true, Stop::UncleanRelaxed), Verdict::Damaged);
+    }
+
+    #[test]
+    fn a_missing_end_of_the_journal_before_is_damage() -> Result<()> {
+        let directory = tempfile::tempdir().map_err(|e| fault(Path::new("temporary"), &e))?;
+        let all: Vec<(u64, PathBuf)> =
+            (1..=2).map(|number| (number, path(directory.path(), number))).collect();
+        let write = |at: usize, bytes: Vec<u8>| std::fs::write(&all[at].1, bytes);
+        write(0, record_of(1, b"a")).map_err(|e| fault(&all[0].1, &e))?;
+        write(1, record_of(3, b"c")).map_err(|e| fault(&all[1].1, &e))?;
+        for stop in [Stop::UncleanSync, Stop::UncleanRelaxed] {
+            assert!(replay(&all, stop, |_| {}).is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_lost_first_page_is_torn() {
+        for start in [4_090, 4_000] {
+            let filler = start - record_of(1, b"").len();
+            let mut bytes = [record_of(1, &vec![1; filler]), record_of(2, &[7; 9_000])].concat();
+            bytes[start..4_096].fill(0);
+            assert_eq!(verdict(&bytes, true, Stop::UncleanSync), Verdict::Torn, "{start}");
+        }
     }
 
     #[test]

@@ -163,9 +163,11 @@ struct Core {
     manifest: Mutex<Manifest>,
     now: Mutex<Now>,
     changed: Condvar,
-    /// Held by whoever writes memory into tables, or merges tables.
+    /// Held by whoever writes memory into tables, or merges tables of a part.
     flushing: Mutex<()>,
-    merging: Mutex<()>,
+    merging: [Mutex<()>; PARTS],
+    /// Tables that were replaced and may still be read.
+    replaced: Mutex<Vec<Arc<Table>>>,
     is_stopping: AtomicBool,
     /// Told when tables have changed, so that new views use them.
     on_change: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -179,6 +181,8 @@ struct Now {
     /// Why background work stopped.
     fault: Option<String>,
     written_at: Instant,
+    /// A merge failed; none is tried before this.
+    merges_after: Option<Instant>,
 }
 
 impl Engine {
@@ -188,6 +192,7 @@ impl Engine {
         let threads = Mutex::new(vec![
             spawn("flusher", &core, Core::run_flusher)?,
             spawn("merger", &core, Core::run_merger)?,
+            spawn("small merger", &core, Core::run_small_merger)?,
         ]);
         Ok(Engine { core, threads })
     }
@@ -259,6 +264,11 @@ impl Engine {
         Part::ALL.into_iter().try_for_each(|part| self.core.merge_all(part))
     }
 
+    /// Deletes the files of replaced tables that nobody reads any more.
+    pub(crate) fn drop_replaced(&self) {
+        self.core.drop_replaced();
+    }
+
     /// Bytes the tables and journals occupy.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let state = self.core.now.lock().state.clone();
@@ -290,12 +300,18 @@ impl Core {
     fn open(directory: &Path, stop: Stop, options: &Options) -> Result<Core> {
         std::fs::create_dir_all(directory).map_err(|e| fault(directory, &e))?;
         let cache = Arc::new(BlockCache::new(options.cache_bytes));
-        let mut manifest = match Manifest::read(directory)? {
-            Some(manifest) => manifest,
-            None => create(directory)?,
+        let mut manifest = match (Manifest::read(directory)?, stop) {
+            (Some(manifest), _) => manifest,
+            (None, Stop::Clean) => return Err(damaged(directory, "its list of tables is missing")),
+            (None, Stop::New | Stop::UncleanSync | Stop::UncleanRelaxed) => create(directory)?,
         };
         let tables = open_tables(directory, &manifest, &cache)?;
         let journals = remove_strangers(directory, &manifest)?;
+        let is_missing = journals.first().is_none_or(|&(number, _)| number != manifest.journal);
+        // The list that names a journal is written after it, but for the very first.
+        if is_missing && manifest.next > manifest.journal {
+            return Err(damaged(directory, "a journal is missing"));
+        }
         let newest = journals.last().map_or(0, |&(number, _)| number);
         manifest.next = manifest.next.max(newest + 1);
         let (memory, replayed) = replay(&journals, stop)?;
@@ -310,6 +326,7 @@ impl Core {
             sealed_bytes: 0,
             fault: None,
             written_at: Instant::now(),
+            merges_after: None,
         };
         Ok(Core {
             directory: directory.to_owned(),
@@ -321,7 +338,8 @@ impl Core {
             now: Mutex::new(now),
             changed: Condvar::new(),
             flushing: Mutex::new(()),
-            merging: Mutex::new(()),
+            merging: Default::default(),
+            replaced: Mutex::default(),
             is_stopping: AtomicBool::new(false),
             on_change: OnceLock::new(),
         })
@@ -330,11 +348,15 @@ impl Core {
     fn write(&self, changes: &Changes, is_synced: bool) -> Result<()> {
         let mut journal = self.journal.lock();
         self.wait_until(|now| now.state.tables.iter().all(|tables| tables.len() <= TABLES_MAX))?;
-        if changes.iter().any(|changes| !changes.is_empty()) {
+        let is_empty = changes.iter().all(Vec::is_empty);
+        if !is_empty {
             journal.append(changes)?;
         }
         if is_synced {
             journal.sync()?;
+        }
+        if is_empty {
+            return Ok(());
         }
         let memory = self.now.lock().state.memory.clone();
         let memory = memory.with(changes);

@@ -118,7 +118,7 @@ impl TableWriter {
     }
 
     /// Writes what is left and syncs (B1).
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
@@ -201,7 +201,7 @@ pub(crate) struct Near(Option<(usize, Arc<Block>)>);
 struct Index {
     first: Vec<u8>,
     keys: Vec<u8>,
-    key_ends: Vec<u32>,
+    key_ends: Vec<u64>,
     block_ends: Vec<u64>,
 }
 
@@ -385,7 +385,7 @@ impl Index {
         };
         for _ in 0..blocks {
             index.keys.extend_from_slice(take_key(&mut bytes)?);
-            index.key_ends.push(index.keys.len() as u32);
+            index.key_ends.push(index.keys.len() as u64);
             index.block_ends.push(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
         }
         (bytes.is_empty() && blocks > 0).then_some(index)

@@ -9,22 +9,24 @@
 //! reader has about as many tables to look into. When nothing was written for [`QUIET`], what is
 //! left is merged too: data that rests is one table per part.
 //!
-//! FAILURE    An error is noted and ends the thread: writes are refused from then on with it, reads
-//!            go on. A process killed at any point leaves files that the manifest does not name;
+//! FAILURE    An error of the flusher is noted and ends it: writes are refused from then on with it,
+//!            reads go on. A merge that fails, for want of room mostly, is tried again after
+//!            [`PATIENCE`]; only if there are too many tables to go on it ends like that. A process killed at any point leaves files that the manifest does not name;
 //!            they are removed at the next start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use store::{Direction, Error, Result, Row};
 
 use super::manifest::Manifest;
+use super::memory::Memory;
 use super::merge::{Merged, Source};
 use super::table::{Reads, Table, TableWriter, Tuning};
 use super::tree::Tree;
-use super::{Core, Entry, Now, Part, State, Tables};
+use super::{Core, Entry, Now, Part, State, TABLES_MAX, Tables};
 
 /// Fewer tables of like size are not worth merging while more are to come.
 const MERGED_TABLES_MIN: usize = 3;
@@ -32,8 +34,12 @@ const MERGED_TABLES_MIN: usize = 3;
 const QUIET: Duration = Duration::from_secs(2);
 /// ... but for a last one that is so much larger than the others together.
 const QUIET_RATIO: u64 = 16;
-/// Between looks at whether somebody wants a long merge to end.
-const ENTRIES_BETWEEN_LOOKS: u64 = 4_096;
+/// Bytes between looks at whether somebody wants a long merge to end.
+const BYTES_BETWEEN_LOOKS: usize = 4 << 20;
+/// After a merge that failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A second merger takes merges up to this size, so that a large one does not hold up all others.
+const SMALL_MERGE_BYTES: u64 = 512 << 20;
 
 impl Core {
     /// The flusher: writes what is sealed into tables, until the engine is dropped.
@@ -46,17 +52,70 @@ impl Core {
 
     /// The merger: keeps the number of tables low, until the engine is dropped.
     pub(super) fn run_merger(&self) {
-        self.run(|| {
-            let has_work = |now: &Now| next_merge(now).is_some();
-            if !self.wait_for_work(has_work, Some(QUIET / 4)) {
-                return Ok(false);
-            }
-            let next = next_merge(&self.now.lock());
-            match next {
-                Some(part) => self.merge_some(part, |now| count_to_merge(now, part)).map(|_| true),
-                None => Ok(true),
-            }
-        });
+        self.run(|| self.merge_next(u64::MAX));
+    }
+
+    /// The other merger.
+    pub(super) fn run_small_merger(&self) {
+        self.run(|| self.merge_next(SMALL_MERGE_BYTES));
+    }
+
+    /// Waits for a merge of up to so many bytes and does it; false if the engine is being dropped.
+    fn merge_next(&self, bytes_max: u64) -> Result<bool> {
+        let next = |now: &Now| {
+            let is_time = now.merges_after.is_none_or(|at| at <= Instant::now());
+            is_time.then(|| self.next_merge(now, bytes_max)).flatten()
+        };
+        let has_work = |now: &Now| next(now).is_some() || self.can_drop_replaced();
+        if !self.wait_for_work(has_work, Some(QUIET / 4)) {
+            return Ok(false);
+        }
+        self.drop_replaced();
+        let part = next(&self.now.lock());
+        let Some((part, _one)) =
+            part.and_then(|part| Some((part, self.merging[part as usize].try_lock()?)))
+        else {
+            return Ok(true);
+        };
+        match self.merge_some(part, |now| count_to_merge(now, part), 2) {
+            Ok(is_going_on) => Ok(is_going_on),
+            Err(error) => self.put_off(error).map(|()| true),
+        }
+    }
+
+    /// Tries merges again later, unless nothing can be written without them.
+    fn put_off(&self, error: Error) -> Result<()> {
+        let mut now = self.now.lock();
+        if now.state.tables.iter().any(|tables| tables.len() > TABLES_MAX) {
+            return Err(error);
+        }
+        now.merges_after = Some(Instant::now() + PATIENCE);
+        Ok(())
+    }
+
+    /// The part most in need of a merge that nobody is at.
+    fn next_merge(&self, now: &Now, bytes_max: u64) -> Option<Part> {
+        let counted = Part::ALL.into_iter().map(|part| (count_to_merge(now, part), part));
+        let fits = |&(count, part): &(usize, Part)| {
+            let tables = &now.state.tables[part as usize];
+            let bytes: u64 = tables.iter().take(count).map(|table| table.length()).sum();
+            count > 1 && bytes <= bytes_max && !self.merging[part as usize].is_locked()
+        };
+        counted.filter(fits).max_by_key(|&(count, _)| count).map(|(_, part)| part)
+    }
+
+    fn can_drop_replaced(&self) -> bool {
+        self.replaced.lock().iter().any(|table| Arc::strong_count(table) == 1)
+    }
+
+    /// Lets go of tables that were replaced and that nobody reads any more: their files are deleted
+    /// here rather than by whoever reads last.
+    pub(super) fn drop_replaced(&self) {
+        let mut replaced = self.replaced.lock();
+        let (kept, gone) = replaced.drain(..).partition(|table| Arc::strong_count(table) > 1);
+        *replaced = kept;
+        drop(replaced);
+        drop::<Vec<Arc<Table>>>(gone);
     }
 
     /// Repeats `step` until it says false, fails or panics. The reason is noted.
@@ -119,13 +178,11 @@ impl Core {
             return Ok(());
         };
         let mut added: [Option<Arc<Table>>; super::PARTS] = Default::default();
-        for part in Part::ALL {
-            // Where there is nothing older, nothing needs to be hidden.
-            let hides = !state.tables[part as usize].is_empty();
-            for tree in sealed.trees(part) {
-                added[part as usize] = self.write_tree(part, tree, hides)?;
-            }
+        let flushed = self.write_sealed(&state, sealed, &mut added);
+        if flushed.is_err() {
+            added.iter().flatten().for_each(|table| table.set_replaced());
         }
+        flushed?;
         self.install(
             |manifest| {
                 manifest.journal = journal;
@@ -143,6 +200,22 @@ impl Core {
             },
         )?;
         self.remove_journals(journal)
+    }
+
+    fn write_sealed(
+        &self,
+        state: &State,
+        sealed: &Memory,
+        added: &mut [Option<Arc<Table>>; super::PARTS],
+    ) -> Result<()> {
+        for part in Part::ALL {
+            // Where there is nothing older, nothing needs to be hidden.
+            let hides = !state.tables[part as usize].is_empty();
+            for tree in sealed.trees(part) {
+                added[part as usize] = self.write_tree(part, tree, hides)?;
+            }
+        }
+        Ok(())
     }
 
     /// A table of what a tree holds; nothing if that is nothing.
@@ -168,13 +241,20 @@ impl Core {
         let number = self.number();
         let path = self.table_path(number);
         let mut writer = TableWriter::create(&path, number, self.cache.clone(), tuning)?;
-        let filled = fill(&mut writer);
-        if filled.is_err() || writer.is_empty() {
-            writer.abandon();
-            return filled.map(|()| None);
+        let written = fill(&mut writer).and_then(|()| match writer.is_empty() {
+            true => Ok(None),
+            false => {
+                writer.finish()?;
+                Table::open(&path, number, self.cache.clone()).map(Some)
+            }
+        });
+        match written {
+            Ok(Some(table)) => Ok(Some(Arc::new(table))),
+            other => {
+                writer.abandon();
+                other.map(|_| None)
+            }
         }
-        writer.finish()?;
-        Table::open(&path, number, self.cache.clone()).map(|table| Some(Arc::new(table)))
     }
 
     /// Makes a new set of tables count: on disk first, then for readers (B1, E1).
@@ -209,23 +289,29 @@ impl Core {
 
     /// Merges all tables of a part, though they may be one: what is deleted goes.
     pub(super) fn merge_all(&self, part: Part) -> Result<()> {
-        let is_done = self.merge_some(part, |now| now.state.tables[part as usize].len())?;
+        let _one = self.merging[part as usize].lock();
+        let is_done = self.merge_some(part, |now| now.state.tables[part as usize].len(), 1)?;
         match is_done {
             true => Ok(()),
             false => Err(Error::Closed),
         }
     }
 
-    /// Merges as many of a part's newest tables as `count` says. False if it was told to stop.
-    fn merge_some(&self, part: Part, count: impl Fn(&Now) -> usize) -> Result<bool> {
-        let _one = self.merging.lock();
+    /// Merges as many of a part's newest tables as `count` says, if they are enough. False if it was
+    /// told to stop. Whoever calls has the part's lock.
+    fn merge_some(
+        &self,
+        part: Part,
+        count: impl Fn(&Now) -> usize,
+        tables_min: usize,
+    ) -> Result<bool> {
         let (tables, is_all) = {
             let now = self.now.lock();
             let tables = &now.state.tables[part as usize];
             let count = count(&now).min(tables.len());
             (tables[..count].to_vec(), count == tables.len())
         };
-        if tables.is_empty() {
+        if tables.len() < tables_min {
             return Ok(true);
         }
         let merged = match self.write_merged(part, &tables, is_all) {
@@ -247,6 +333,7 @@ impl Core {
             },
         )?;
         tables.iter().for_each(|table| table.set_replaced()); // B2
+        self.replaced.lock().extend(tables);
         Ok(true)
     }
 
@@ -260,16 +347,19 @@ impl Core {
         let sources: Result<Vec<_>> =
             tables.iter().map(|table| table.from(&[], Reads::Last).map(Source::Table)).collect();
         let mut merged = Merged::new(sources?, Direction::Forward, None);
-        let mut entries = 0u64;
+        let mut unlooked = 0;
         self.write_table(tuning(part), |writer| {
             while let Some((key, entry)) = merged.get() {
+                unlooked += key.len() + entry.bytes().len();
                 if !(is_all && matches!(entry, Entry::Deleted)) {
                     writer.push(key, entry)?;
                 }
                 merged.step()?;
-                entries += 1;
-                if entries.is_multiple_of(ENTRIES_BETWEEN_LOOKS) && self.is_stopping() {
-                    return Err(Error::Closed);
+                if unlooked > BYTES_BETWEEN_LOOKS {
+                    unlooked = 0;
+                    if self.is_stopping() {
+                        return Err(Error::Closed);
+                    }
                 }
             }
             Ok(())
@@ -308,17 +398,14 @@ fn replace(tables: &mut Tables, is_old: &impl Fn(u64) -> bool, merged: Option<&A
     *tables = kept.into();
 }
 
-/// The part most in need of a merge.
-fn next_merge(now: &Now) -> Option<Part> {
-    let parts = Part::ALL.into_iter().map(|part| (count_to_merge(now, part), part));
-    parts.filter(|&(count, _)| count > 1).max_by_key(|&(count, _)| count).map(|(_, part)| part)
-}
-
 /// How many of a part's newest tables should become one.
 fn count_to_merge(now: &Now, part: Part) -> usize {
     let sizes = now.state.tables[part as usize].iter().map(|table| table.length());
     let sizes: Vec<u64> = sizes.collect();
     let is_quiet = now.written_at.elapsed() >= QUIET;
+    if sizes.len() > TABLES_MAX {
+        return sizes.len();
+    }
     match like(&sizes, 1) {
         count if count >= MERGED_TABLES_MIN => count,
         _ if is_quiet => like(&sizes, QUIET_RATIO),
@@ -326,15 +413,17 @@ fn count_to_merge(now: &Now, part: Part) -> usize {
     }
 }
 
-/// How many of the first tables are not much larger than all before them together.
+/// How many of the first tables are worth merging: the last of them is not much larger than all
+/// before it together, whatever those are like among themselves.
 fn like(sizes: &[u64], ratio: u64) -> usize {
-    let mut sum = 0;
-    let fits = sizes.iter().take_while(|&&size| {
-        let is_like = sum == 0 || size <= ratio * sum + sum / 4;
+    let (mut sum, mut count) = (0u64, 0);
+    for (at, &size) in sizes.iter().enumerate() {
+        if at == 0 || size <= ratio.saturating_mul(sum) + sum / 4 {
+            count = at + 1;
+        }
         sum += size;
-        is_like
-    });
-    fits.count()
+    }
+    count
 }
 
 /// How tables of a part are laid out.
@@ -362,5 +451,8 @@ mod tests {
         assert_eq!(like(&[10, 100], 1), 1);
         assert_eq!(like(&[10, 100], 16), 2);
         assert_eq!(like(&[10, 1000], 16), 1);
+        // A small one on top must not keep large ones apart.
+        assert_eq!(like(&[1, 100, 100, 100], 1), 4);
+        assert_eq!(like(&[1, 1000, 1000, 1000], 1), 4);
     }
 }
