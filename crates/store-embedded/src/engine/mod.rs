@@ -26,7 +26,7 @@
 //!
 //! WHY OURS   The engine below was fjall until reads had become most of what a query costs. Knowing
 //!            that there is one writer and that it writes sorted groups, memory needs no skip list
-//!            and keys no versions: a write costs a third, opening a range a fifth (ADR 13).
+//!            and keys no versions (ADR 13).
 
 pub(crate) mod block;
 pub(crate) mod cache;
