@@ -34,6 +34,10 @@ use crate::program::Program;
 /// Interpreter steps between two polls of the interrupt handler, as the engine counts them.
 pub(crate) const STEPS_PER_POLL: u64 = 10_000;
 
+/// Polls after which a script lets others run at each poll: five million steps. Whoever wants to answer
+/// a request would otherwise wait until the system takes the processor from it, for milliseconds.
+const POLLS_UNTIL_YIELDING: u64 = 500;
+
 /// Garbage that a runtime may hold before it looks for cycles. Most scripts end before.
 const COLLECT_FROM_BYTES: usize = 8 << 20;
 
@@ -245,6 +249,9 @@ impl Watch {
 
     fn poll(&self) -> bool {
         self.polls.set(self.polls.get() + 1);
+        if self.polls.get() > POLLS_UNTIL_YIELDING {
+            std::thread::yield_now();
+        }
         let has_ended = self.end().is_some();
         if has_ended {
             self.memory.set_limit(self.memory_bytes_max.saturating_add(RESERVE_BYTES));
