@@ -285,7 +285,7 @@ impl Source for ContainerSource<'_> {
         let locality = self.locality();
         // Within a logical partition a range brings everybody's entries: read many to find few.
         let is_sieve = locality.is_some() && !terms.is_narrow;
-        let entries_max = if is_sieve { ENTRIES } else { rows_max.clamp(1, ENTRIES) };
+        let rows_max = rows_max.clamp(1, ENTRIES);
         let mut found = Entries::default();
         for mut range in terms.past(after, direction) {
             while !range.is_empty() {
@@ -308,7 +308,7 @@ impl Source for ContainerSource<'_> {
                     {
                         found.push(&terms, key, ordinal);
                     }
-                    let is_cut = seen == entries_max;
+                    let is_cut = seen == ENTRIES || found.rows.len() >= rows_max;
                     if is_cut {
                         last.extend_from_slice(key);
                     }
@@ -317,11 +317,11 @@ impl Source for ContainerSource<'_> {
                 let way = store_direction(direction);
                 reader.for_each_term(&range, way, &mut act).map_err(failed)?;
                 self.logical.sieved(if is_sieve { seen } else { 0 });
-                if seen < entries_max {
-                    break;
-                }
-                if found.rows.len() >= rows_max.min(ENTRIES) {
+                if found.rows.len() >= rows_max {
                     return Ok(found.batch(false));
+                }
+                if last.is_empty() {
+                    break;
                 }
                 match direction {
                     Direction::Ascending => {

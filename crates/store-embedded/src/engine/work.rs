@@ -11,8 +11,9 @@
 //!
 //! FAILURE    An error of the flusher is noted and ends it: writes are refused from then on with it,
 //!            reads go on. A merge that fails, for want of room mostly, is tried again after
-//!            [`PATIENCE`]; only if there are too many tables to go on it ends like that. A process killed at any point leaves files that the manifest does not name;
-//!            they are removed at the next start.
+//!            [`PATIENCE`]; only if there are too many tables to go on it ends like that. A process
+//!            killed at any point leaves files that the manifest does not name; they are removed at
+//!            the next start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
