@@ -423,13 +423,6 @@ mod tests {
         Arc::new(Block::new(builder.finish().to_vec()).unwrap())
     }
 
-    fn owned(entry: Entry<'_>) -> Option<Vec<u8>> {
-        match entry {
-            Entry::Deleted => None,
-            Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes().to_vec()),
-        }
-    }
-
     #[test]
     fn it_agrees_with_an_ordered_map() {
         for seed in 0..40 {
@@ -439,7 +432,7 @@ mod tests {
             let mut all = Vec::new();
             let mut walk = cursor().first();
             loop {
-                all.push((walk.key().to_vec(), owned(walk.entry())));
+                all.push((walk.key().to_vec(), walk.entry().owned()));
                 if !walk.next() {
                     break;
                 }
@@ -447,12 +440,12 @@ mod tests {
             assert!(all.iter().cloned().eq(model.clone()));
             let mut back = cursor().last();
             for (key, value) in model.iter().rev() {
-                assert_eq!((back.key(), &owned(back.entry())), (key.as_slice(), value));
+                assert_eq!((back.key(), &back.entry().owned()), (key.as_slice(), value));
                 back.previous();
             }
             let others = self::model(seed + 1000, 100);
             for key in model.keys().chain(others.keys()) {
-                assert_eq!(block.get(key).map(owned), model.get(key).cloned());
+                assert_eq!(block.get(key).map(Entry::owned), model.get(key).cloned());
                 let behind = model.range(key.clone()..).next().map(|(key, _)| key.clone());
                 assert_eq!(cursor().from(key).map(|c| c.key().to_vec()), behind);
                 let before = model.range(..key.clone()).next_back().map(|(key, _)| key.clone());

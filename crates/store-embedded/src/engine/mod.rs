@@ -135,6 +135,17 @@ impl<'a> Entry<'a> {
     }
 }
 
+#[cfg(test)]
+impl Entry<'_> {
+    /// The value, on its own; nothing of a deleted key.
+    pub(crate) fn owned(self) -> Option<Vec<u8>> {
+        match self {
+            Entry::Deleted => None,
+            Entry::Value(_) | Entry::Shared(_) => Some(self.bytes().to_vec()),
+        }
+    }
+}
+
 /// Tables of one part, newest first.
 pub(crate) type Tables = Arc<[Arc<Table>]>;
 

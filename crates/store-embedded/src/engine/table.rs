@@ -556,13 +556,6 @@ mod tests {
         Table::open(path, 1, Arc::new(BlockCache::new(1 << 16)))
     }
 
-    fn owned(entry: Entry<'_>) -> Option<Vec<u8>> {
-        match entry {
-            Entry::Deleted => None,
-            Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes().to_vec()),
-        }
-    }
-
     fn tunings() -> impl Iterator<Item = Tuning> {
         let tunings = [(200, true), (4096, false), (4096, true)];
         tunings.into_iter().map(|(block_bytes, has_filter)| Tuning { block_bytes, has_filter })
@@ -579,7 +572,7 @@ mod tests {
             let mut cursor = table.from(b"", Reads::Again).unwrap();
             for (key, value) in &model {
                 let (found, entry) = cursor.get().unwrap();
-                assert_eq!((found, &owned(entry)), (key.as_slice(), value));
+                assert_eq!((found, &entry.owned()), (key.as_slice(), value));
                 cursor.next().unwrap();
             }
             assert!(cursor.get().is_none());
@@ -592,7 +585,7 @@ mod tests {
             let mut near = Near::default();
             for number in 0..20_001 {
                 let key = format!("{number:05}").into_bytes();
-                let found = table.get(&key, hash(&key), &mut near, owned).unwrap();
+                let found = table.get(&key, hash(&key), &mut near, |entry| entry.owned()).unwrap();
                 assert_eq!(found, model.get(&key).cloned());
                 let behind = model.range(key.clone()..).next().map(|(key, _)| key.as_slice());
                 assert_eq!(table.from(&key, Reads::Again).unwrap().key(), behind);
@@ -615,8 +608,9 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, bytes).unwrap();
             let Ok(table) = open(&path) else { continue };
-            let read =
-                model.keys().map(|key| table.get(key, hash(key), &mut Near::default(), owned));
+            let read = model
+                .keys()
+                .map(|key| table.get(key, hash(key), &mut Near::default(), |entry| entry.owned()));
             let is_noticed = read.zip(model.values()).any(|(read, value)| match read {
                 Ok(found) => {
                     assert_eq!(found.as_ref(), Some(value), "byte {at}");

@@ -566,10 +566,7 @@ mod tests {
     }
 
     fn owned(entry: Entry<'_>) -> Option<Bytes> {
-        match entry {
-            Entry::Deleted => None,
-            Entry::Shared(_) | Entry::Value(_) => Some(Bytes::copy_from_slice(entry.bytes())),
-        }
+        entry.owned().map(Bytes::from)
     }
 
     fn walk<'a>(
