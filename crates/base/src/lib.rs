@@ -5,12 +5,14 @@
 //!
 //! **`base` knows nothing of the database.** It has no dependency at all.
 
+mod cache;
 mod clock;
 mod ctx;
 mod meter;
 mod random;
 pub mod worker;
 
+pub use cache::{Cache, CacheUsage};
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
 pub use ctx::{Ctx, Deadline};
 pub use meter::{Meter, MeterReading, PartitionMeter};

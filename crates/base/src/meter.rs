@@ -86,6 +86,26 @@ impl Meter {
         sum
     }
 
+    /// What was counted so far, moved to a meter of its own.
+    pub fn take(&self) -> Meter {
+        let moved = Meter::default();
+        moved.partitions.swap(&self.partitions);
+        moved.items_returned.swap(&self.items_returned);
+        moved.fuel.swap(&self.fuel);
+        moved
+    }
+
+    /// Counts what another meter has counted.
+    pub fn add(&self, other: &Meter) {
+        for (partition, reading) in other.partitions.borrow().iter().enumerate() {
+            if *reading != MeterReading::default() {
+                self.at(partition).count(|own| *own += *reading);
+            }
+        }
+        self.items_returned(other.items_returned.get());
+        self.fuel(other.fuel.get());
+    }
+
     /// What has been counted in each partition. Those after the last that did anything are absent.
     pub fn partitions(&self) -> Vec<MeterReading> {
         self.partitions.borrow().clone()
@@ -152,5 +172,11 @@ mod tests {
         let sum = meter.read();
         assert_eq!((sum.terms_read, sum.bytes_read, sum.items_scanned), (3, 100, 1));
         assert_eq!((sum.items_returned, sum.fuel), (1, 9));
+        let moved = meter.take();
+        assert_eq!(meter.read(), MeterReading::default());
+        meter.at(1).visited();
+        meter.add(&moved);
+        assert_eq!(meter.partitions()[2], parts[2]);
+        assert_eq!(meter.read(), MeterReading { partitions_visited: 1, ..sum });
     }
 }

@@ -48,7 +48,7 @@ pub async fn run(stock: &Stock<'_>, report: &mut Report) -> Result<()> {
         }
     };
     let name = format!("peer-{}", std::process::id());
-    let ours = stock.setup.cosmolabe.serve_queries(&name).await?;
+    let ours = stock.setup.cosmolabe.serve_queries(&name, "256MiB").await?;
     load(stock, &ours, &theirs, report).await?;
     for name in Name::value_variants() {
         let query = name.query();

@@ -135,7 +135,7 @@ fn new_report(stock: &Stock<'_>) -> Report {
     let (setup, turns) = (stock.setup, stock.setup.turns());
     let machine = machine::describe(&setup.cosmolabe.directory, &setup.cosmolabe.binary);
     let settings = json!({
-        "cosmolabe": "serve --durability sync --ru-profile modern, default cache, a server per set",
+        "cosmolabe": "serve --durability sync --ru-profile modern --cache-size 4GiB, a server per set",
         "is_quick": setup.is_quick,
         "slices": turns.count, "slice_seconds": turns.time.as_secs_f64(),
         "sizes": format!("{:?}", stock.sizes),

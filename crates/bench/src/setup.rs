@@ -62,6 +62,11 @@ impl Setup {
     pub fn warmup(&self) -> Duration {
         Duration::from_secs(if self.is_quick { 1 } else { 3 })
     }
+
+    /// The same where caches are to be filled with data of some size.
+    pub fn long_warmup(&self) -> Duration {
+        2 * self.warmup()
+    }
 }
 
 /// The server that the flags name, or else one that is built now.

@@ -69,9 +69,17 @@ impl Stock<'_> {
         }
     }
 
-    /// A durable server on a loaded directory.
-    pub async fn serve(&self, name: &str, set: Set, report: &mut Report) -> Result<Server> {
+    /// A durable server on a loaded directory, with so much memory for caches.
+    pub async fn serve(
+        &self,
+        name: &str,
+        set: Set,
+        cache: &str,
+        report: &mut Report,
+    ) -> Result<Server> {
         self.load(name, set, report).await?;
-        self.setup.cosmolabe.serve_queries(name).await
+        let server = self.setup.cosmolabe.serve_queries(name, cache).await?;
+        server.settle().await;
+        Ok(server)
     }
 }

@@ -19,7 +19,8 @@ use crate::slices::{Side, Slice};
 
 /// For reading: storage without a penalty for random access, and no compiler between a short query
 /// and its rows.
-pub const SETTINGS: [(&str, &str); 5] = [
+pub const SETTINGS: [(&str, &str); 6] = [
+    ("shared_buffers", "4GB"),
     ("random_page_cost", "1.1"),
     ("effective_cache_size", "8GB"),
     ("work_mem", "64MB"),
@@ -29,6 +30,17 @@ pub const SETTINGS: [(&str, &str); 5] = [
 
 /// Bytes that are sent at once.
 const COPY_BYTES: usize = 1 << 18;
+
+/// Has PostgreSQL read a table and its indexes into its buffers.
+pub async fn warm(postgres: &Postgres, set: Set) -> Result<()> {
+    let client = postgres.connect().await?;
+    let warm = format!(
+        "CREATE EXTENSION IF NOT EXISTS pg_prewarm; SELECT pg_prewarm('{name}'); \
+         SELECT pg_prewarm(indexrelid) FROM pg_index WHERE indrelid = '{name}'::regclass",
+        name = set.name()
+    );
+    Ok(client.batch_execute(&warm).await?)
+}
 
 /// Makes the table of a set, unless it is there already.
 pub async fn load(postgres: &Postgres, set: Set, sizes: &Sizes, report: &mut Report) -> Result<()> {

@@ -17,6 +17,8 @@ use crate::{ask, tables};
 
 /// How many connections ask at once: as many as keep all cores busy, and one.
 const CONNECTIONS: [usize; 2] = [4, 1];
+/// As much as PostgreSQL has for shared buffers.
+const CACHE: &str = "4GiB";
 /// Executions whose rows are compared before the clock runs.
 const CHECKS: usize = 3;
 /// A query that takes longer than a slice gets fewer of them.
@@ -61,7 +63,8 @@ async fn run_set(
         json!({"cosmolabe": definition, "postgres": set.indexes()}),
     );
     tables::load(postgres, set, &stock.sizes, report).await?;
-    let server = stock.serve(set.name(), set, report).await?;
+    tables::warm(postgres, set).await?;
+    let server = stock.serve(set.name(), set, CACHE, report).await?;
     for query in queries {
         if let Err(error) = compare(query, &server, postgres, stock, report).await {
             report.fail(query.name, &error);
@@ -84,8 +87,8 @@ async fn compare(
     for connections in CONNECTIONS {
         let ours = ask::Asking::of(server, query, stock.sizes, connections);
         let theirs = tables::Asking::of(postgres, query, stock.sizes, connections).await?;
-        ours.slice(stock.setup.warmup()).await?;
-        theirs.slice(stock.setup.warmup()).await?;
+        ours.slice(stock.setup.long_warmup()).await?;
+        theirs.slice(stock.setup.long_warmup()).await?;
         let (ours, theirs) = alternate(turns(stock.setup, slowest), &ours, &theirs).await?;
         let ratio = ours.ratio_to(&theirs);
         let name = format!("PostgreSQL, {connections} conn.");

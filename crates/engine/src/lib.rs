@@ -148,6 +148,11 @@ impl Engine {
         Ok(Engine { core, background })
     }
 
+    /// The cache of the items that were read.
+    pub fn cache(&self) -> Arc<dyn base::Cache> {
+        self.core.cache.clone()
+    }
+
     /// Where time comes from.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.core.clock

@@ -47,9 +47,13 @@ impl From<query::Error> for Error {
     }
 }
 
-/// Whether a query calls user-defined functions. Most texts tell at a glance that theirs does not.
-pub(crate) fn calls_functions(text: &str, parsed: &sql::Query) -> bool {
-    text.contains("udf") && parsed.calls_functions()
+/// Whether a query may call user-defined functions. Most texts tell at a glance that theirs does not.
+pub(crate) fn may_call_functions(text: &str) -> bool {
+    text.contains("udf")
+}
+
+fn calls_functions(text: &str, parsed: &sql::Query) -> bool {
+    may_call_functions(text) && parsed.calls_functions()
 }
 
 /// Reads the condition of a patch.
@@ -146,8 +150,9 @@ impl Core {
     /// Reads a query over a container.
     pub(crate) fn bind(&self, container: &Container, query: &QueryText) -> Result<BoundQuery> {
         let parsed = self.parsed.get(&query.text).map_err(query::Error::from)?;
-        let schema = self.schema(container, calls_functions(&query.text, &parsed));
-        Ok(query::bind_with(&parsed, &parameters(query), &schema)?)
+        let schema = self.schema(container, calls_functions(&query.text, &parsed.query));
+        let (parsed, printed) = (&parsed.query, &parsed.printed);
+        Ok(query::bind_printed(parsed, printed, &parameters(query), &schema)?)
     }
 
     /// What a query reads from, and the partition key paths of its container.
@@ -168,7 +173,7 @@ impl Core {
     /// The value of an expression that refers to no item.
     pub(crate) fn evaluate(&self, ctx: &Ctx, query: &QueryText) -> Result<Value> {
         let parsed = self.parsed.get(&query.text).map_err(query::Error::from)?;
-        let bound = query::bind(&parsed, &parameters(query))?;
+        let bound = query::bind(&parsed.query, &parameters(query))?;
         let fault = |error: item::IngestError| Error::Fault(error.to_string());
         // One row is evaluated for each root, whatever it is.
         let root = Json::parse(b"{}").map_err(fault)?;

@@ -2,9 +2,9 @@
 
 mod logical;
 
-use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Ctx;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ use query::{
 };
 use storage::keys::{self, locality_bounds};
 use storage::scan::PartitionReader;
-use storage::shape::{LogicalKey, Partition, Shape};
+use storage::shape::{LogicalKey, Partition, Shape, has_partition_key};
 use storage::visibility::{Erasure, Visibility};
 use store::{Range, ScanOptions, View};
 
@@ -44,7 +44,7 @@ pub(crate) struct ContainerSource<'a> {
     /// The selection's one logical partition, if it is one, and the values of its key.
     fixed: Option<(LogicalKey, Vec<Value>)>,
     /// Which partitions of the selection were opened.
-    opened: Vec<Cell<bool>>,
+    opened: Vec<AtomicBool>,
     logical: Logical,
 }
 
@@ -66,7 +66,7 @@ impl<'a> ContainerSource<'a> {
         let layout = &container.layout;
         let key = selection.key.as_ref().filter(|key| layout.key_definition.is_complete(key));
         let fixed = key.map(|key| (LogicalKey::new(layout, key.clone()), values_of(key)));
-        let opened = selection.partitions.iter().map(|_| Cell::new(false)).collect();
+        let opened = selection.partitions.iter().map(|_| AtomicBool::new(false)).collect();
         let logical = Logical::default();
         ContainerSource {
             core,
@@ -84,7 +84,7 @@ impl<'a> ContainerSource<'a> {
 
     /// Counts a partition when it is first used: sought afresh, or gone on with past a position.
     fn open(&self, ctx: &Ctx, partition: usize, is_resumed: bool) {
-        if self.opened[partition].replace(true) {
+        if self.opened[partition].swap(true, Ordering::Relaxed) {
             return;
         }
         match is_resumed {
@@ -124,11 +124,14 @@ impl<'a> ContainerSource<'a> {
 
     /// Whether queries over this selection find an item.
     fn is_found(&self, reader: &PartitionReader<'_>, item: &Item) -> bool {
-        item.is_indexed()
-            && (self.selection.is_whole()
-                || reader
-                    .key_of(item)
-                    .is_some_and(|key| self.selection.contains(self.container, &key)))
+        if !item.is_indexed() {
+            return false;
+        }
+        if let Some(key) = &self.selection.key {
+            return has_partition_key(&self.container.layout.key_definition, item.root(), key);
+        }
+        let contains = |key: PartitionKey| self.selection.contains(self.container, &key);
+        self.selection.is_whole() || reader.key_of(item).is_some_and(contains)
     }
 
     fn ordinals(&self) -> (u64, u64) {

@@ -21,7 +21,7 @@ use crate::routes::Action;
 use crate::trials::{remember, was_slow};
 
 /// How long work may take where it keeps other requests waiting.
-const QUICK: Duration = Duration::from_millis(1);
+const QUICK: Duration = Duration::from_millis(2);
 
 /// A request that is known to be allowed, without its body.
 #[derive(Clone, Copy)]

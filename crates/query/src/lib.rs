@@ -49,7 +49,7 @@ pub mod testing;
 mod udf;
 mod vectors;
 
-pub use bind::{BoundQuery, bind, bind_with, check_computed};
+pub use bind::{BoundQuery, Printed, bind, bind_printed, bind_with, check_computed};
 pub use error::Error;
 pub use exec::{execute, execute_with};
 pub use matches::matches;

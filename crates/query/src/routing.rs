@@ -135,6 +135,9 @@ fn product(keys: Vec<Values>) -> Vec<Vec<Value>> {
 
 /// One pin for each key, in the order of their first appearance.
 fn merged(pins: Vec<Pin>) -> Vec<Pin> {
+    if matches!(&pins[..], [Pin { ids: None, .. }]) {
+        return pins;
+    }
     let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
     let mut merged: Vec<Pin> = Vec::new();
     for pin in pins {

@@ -29,8 +29,8 @@ use crate::{Path, Segment};
 /// Longest key of a [`Position`]: eight cut strings in a composite index. A continuation holds one.
 pub const KEY_BYTES_MAX: usize = 2100;
 
-/// Where items come from.
-pub trait Source {
+/// Where items come from. Several threads may read different partitions of it at once.
+pub trait Source: Sync {
     /// How many physical partitions are in scope. They are numbered from 0 in range order.
     fn partitions(&self) -> usize;
 

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use base::worker::Worker;
 use engine::{Engine, Options};
 use store::{Durability, Store};
 use store_embedded::EmbeddedStore;
 use store_memory::MemoryStore;
 
+use crate::balance;
 use crate::config::{Place, ServeConfig};
 
 /// Files of a data directory that we look at from outside; `store_embedded` owns them.
@@ -25,21 +27,26 @@ pub struct Database {
     pub engine: Arc<Engine>,
     /// To be closed; memory needs no closing.
     store: Option<Arc<EmbeddedStore>>,
+    /// Runs while the caches share their memory.
+    balance: Option<Worker>,
 }
 
 impl Database {
     /// Opens a database for serving; one that does not exist is made.
     ///
-    /// The larger part of the cache holds items as they are served, the rest the blocks that they and
-    /// the index are read from: a block that is missed is read again soon, from memory of the system.
+    /// Items as they are served and the blocks that they and the index are read from share the cache.
     pub fn open(config: &ServeConfig) -> Result<Database> {
-        let blocks = config.cache_bytes / 8 * 3;
+        let (items, blocks) = balance::first(config.cache_bytes);
         let options = Options {
             profile: config.profile,
             enforces_throughput: config.enforces_throughput,
-            ..Options::new(config.cache_bytes - blocks)
+            ..Options::new(items)
         };
-        Database::with(&config.place, config.durability, blocks, options)
+        let mut database = Database::with(&config.place, config.durability, blocks, options)?;
+        let store = database.store.as_ref();
+        database.balance =
+            store.map(|store| balance::start(database.engine.cache(), store.clone()));
+        Ok(database)
     }
 
     /// Opens a database for a command; one that does not exist is made. No background work runs.
@@ -70,11 +77,12 @@ impl Database {
             }
         };
         let engine = Engine::open(store, options).with_context(|| format!("data in {place}"))?;
-        Ok(Database { engine: Arc::new(engine), store: closable })
+        Ok(Database { engine: Arc::new(engine), store: closable, balance: None })
     }
 
     /// Stops background work, writes everything to disk and leaves the directory clean.
     pub fn close(self) -> Result<()> {
+        drop(self.balance);
         drop(self.engine);
         match self.store {
             Some(store) => store.close().context("the data could not be closed in an orderly way"),

@@ -9,6 +9,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod balance;
 mod cli;
 mod config;
 mod database;

@@ -20,6 +20,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::CacheUsage;
 use item::Item;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -38,6 +39,17 @@ struct ByBytes;
 impl Weighter<Box<[u8]>, Entry> for ByBytes {
     fn weight(&self, key: &Box<[u8]>, entry: &Entry) -> u64 {
         (key.len() + entry.item.as_bytes().len() + 128) as u64
+    }
+}
+
+impl base::Cache for ItemCache {
+    fn usage(&self) -> CacheUsage {
+        let (bytes, bytes_max) = (self.entries.weight(), self.entries.capacity());
+        CacheUsage { bytes, bytes_max, hits: self.entries.hits() }
+    }
+
+    fn resize(&self, bytes_max: u64) {
+        self.entries.set_capacity(bytes_max);
     }
 }
 

@@ -91,6 +91,17 @@ impl Place {
         key.into()
     }
 
+    /// Where bodies are: keys one after the other, and how long each is.
+    pub fn items_at(&self, ordinals: impl ExactSizeIterator<Item = u64>) -> (Vec<u8>, usize) {
+        let key_bytes = self.prefix.len() + 8;
+        let mut keys = Vec::with_capacity(ordinals.len() * key_bytes);
+        for ordinal in ordinals {
+            keys.extend_from_slice(&self.prefix);
+            keys.extend_from_slice(&ordinal.to_be_bytes());
+        }
+        (keys, key_bytes)
+    }
+
     /// Bodies with ordinals in `from..to`.
     pub fn items(&self, from: u64, to: u64) -> Range {
         Range::new(self.item(from), self.item(to))

@@ -79,14 +79,20 @@ impl PartitionReader<'_> {
 
     /// The items at ordinals, in the order asked, as far as present. Neighbors are cheap.
     pub fn by_ordinals(&self, ordinals: &[u64]) -> Result<Vec<Option<Item>>> {
-        let keys: Vec<Bytes> = ordinals.iter().map(|&o| self.partition.place.item(o)).collect();
-        let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
-        let found = self.view.reader().get_many(Space::Item, &keys)?;
-        let items = found.into_iter().zip(keys).map(|(bytes, key)| {
+        // Asked for in their order, most are near the one before.
+        let mut order: Vec<usize> = (0..ordinals.len()).collect();
+        if !ordinals.is_sorted() {
+            order.sort_unstable_by_key(|&at| ordinals[at]);
+        }
+        let (keys, key_bytes) = self.partition.place.items_at(order.iter().map(|&at| ordinals[at]));
+        let keys: Vec<&[u8]> = keys.chunks_exact(key_bytes).collect();
+        let values = self.view.reader().get_many(Space::Item, &keys)?;
+        let mut found = vec![None; ordinals.len()];
+        for ((bytes, key), at) in values.into_iter().zip(keys).zip(order) {
             let item = bytes.map(|bytes| item(bytes, key)).transpose()?;
-            Ok(item.filter(|item| self.is_visible(item)))
-        });
-        items.collect()
+            found[at] = item.filter(|item| self.is_visible(item));
+        }
+        Ok(found)
     }
 
     /// Present items with ordinals in `from..to`, ascending; looks at no more than `rows_max` rows.

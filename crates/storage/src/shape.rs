@@ -213,6 +213,22 @@ pub fn partition_key_of(
     })
 }
 
+/// Whether the partition key of an item begins with `key`. Nothing is copied.
+pub fn has_partition_key(
+    definition: &PartitionKeyDefinition,
+    root: Node<'_>,
+    key: &PartitionKey,
+) -> bool {
+    let mut parts = definition.paths.iter().zip(&key.0);
+    parts.all(|(path, own)| {
+        let node = root.path(path.segments().iter().map(String::as_str));
+        match (own, node) {
+            (Component::String(own), Some(node)) => node.as_str().is_some_and(|text| text == *own),
+            (_, node) => component(node).is_ok_and(|component| component == *own),
+        }
+    })
+}
+
 fn component(node: Option<Node<'_>>) -> std::result::Result<Component, NotScalar> {
     let Some(node) = node else { return Ok(Component::Undefined) };
     match node.kind() {

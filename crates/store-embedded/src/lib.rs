@@ -95,6 +95,17 @@ impl EmbeddedStore {
         Ok(EmbeddedStore { shared, engine, directory, committer, recovery })
     }
 
+    /// The cache of the blocks that were read.
+    pub fn cache(&self) -> Arc<dyn base::Cache> {
+        self.engine.cache()
+    }
+
+    /// Reads data into the cache while there is room for it and `is_wanted` says yes. A server that
+    /// was started again has then forgotten less.
+    pub fn warm(&self, is_wanted: impl Fn() -> bool) {
+        self.engine.warm(&is_wanted);
+    }
+
     /// Commits what is queued, writes memory to tables and leaves the directory clean.
     ///
     /// Later commits are refused; views already taken stay readable. Closing twice does nothing.

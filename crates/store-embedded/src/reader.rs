@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
 
+use crate::engine::block::Block;
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
 use crate::engine::table::{Near, Reads};
@@ -77,17 +78,31 @@ impl SnapshotReader {
         Ok(Merged::new(sources, walk.direction, limit))
     }
 
-    /// The value of a key. `near` has a place for each table, or none.
-    fn find(&self, space: Space, key: &[u8], near: &mut [Near]) -> Result<Option<Bytes>> {
+    /// The value of a key, as `take` has it. `near` has a place for each table, or none.
+    fn find(
+        &self,
+        space: Space,
+        key: &[u8],
+        near: &mut [Near],
+        take: fn(&Block, &[u8]) -> Bytes,
+    ) -> Result<Option<Bytes>> {
         for tree in self.trees(Part::ALL[space as usize]) {
             if let Some(entry) = tree.get(key) {
-                return Ok(value(entry));
+                return Ok(match entry {
+                    Entry::Deleted => None,
+                    Entry::Value(value) => Some(Bytes::copy_from_slice(value)),
+                    Entry::Shared(value) => Some(value.clone()),
+                });
             }
         }
         let tables = &self.state.tables[space as usize];
         if tables.is_empty() {
             return Ok(None);
         }
+        let value = |block: &Block, entry: Entry<'_>| match entry {
+            Entry::Deleted => None,
+            Entry::Value(_) | Entry::Shared(_) => Some(take(block, entry.bytes())),
+        };
         let (hash, mut near) = (hash(key), near.iter_mut());
         for table in tables.iter() {
             let mut none = Near::default();
@@ -108,13 +123,14 @@ impl SnapshotReader {
 
 impl Reader for SnapshotReader {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        self.find(space, key, &mut [])
+        // It may be kept, and must not keep its block.
+        self.find(space, key, &mut [], |_, value| Bytes::copy_from_slice(value))
     }
 
     fn get_many(&self, space: Space, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         let tables = self.state.tables[space as usize].len();
         let mut near: Vec<Near> = std::iter::repeat_with(Near::default).take(tables).collect();
-        keys.iter().map(|key| self.find(space, key, &mut near)).collect()
+        keys.iter().map(|key| self.find(space, key, &mut near, Block::share)).collect()
     }
 
     fn scan(&self, space: Space, range: &Range, options: ScanOptions) -> Result<Page> {
@@ -155,15 +171,6 @@ impl Reader for SnapshotReader {
 fn walk(space: Space, range: &Range, direction: Direction) -> Walk<'_> {
     let (start, end) = (range.start.as_slice(), range.end.as_deref());
     Walk { part: Part::ALL[space as usize], start, end, direction }
-}
-
-/// A value on its own: it must not keep the block it was in.
-fn value(entry: Entry<'_>) -> Option<Bytes> {
-    match entry {
-        Entry::Deleted => None,
-        Entry::Value(value) => Some(Bytes::copy_from_slice(value)),
-        Entry::Shared(value) => Some(value.clone()),
-    }
 }
 
 /// Values beyond this size get a buffer of their own: whoever keeps one shall not keep its page.

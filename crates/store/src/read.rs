@@ -122,7 +122,8 @@ pub trait Reader: Send + Sync {
     /// The value of one key.
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>>;
 
-    /// The values of many keys, in the order asked. One round trip on a remote store.
+    /// The values of many keys, in the order asked. One round trip on a remote store. They may share
+    /// memory with what was not asked for: what is to be kept is to be copied.
     fn get_many(&self, space: Space, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
         keys.iter().map(|key| self.get(space, key)).collect()
     }

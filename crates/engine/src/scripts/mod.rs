@@ -36,7 +36,7 @@ use crate::ops::{
     Execution, FeedPage, PageRequest, QueryText, ResourceKind, Scope, ScriptAnswer,
     TriggeredAnswer, Triggers, WriteItem, WriteKind,
 };
-use crate::query::calls_functions;
+use crate::query::may_call_functions;
 use crate::transaction::Transaction;
 use crate::{Container, Core, Engine, Error, Pending, Result, ScriptError};
 use decision::{Decision, decision};
@@ -202,8 +202,9 @@ impl Engine {
 
     /// Whether a query calls user-defined functions.
     pub fn calls_functions(&self, query: &QueryText) -> bool {
-        let parsed = self.core.parsed.get(&query.text);
-        parsed.is_ok_and(|parsed| calls_functions(&query.text, &parsed))
+        let parse = || self.core.parsed.get(&query.text);
+        may_call_functions(&query.text)
+            && parse().is_ok_and(|parsed| parsed.query.calls_functions())
     }
 }
 

@@ -5,12 +5,13 @@
 //! its entries are derived from its items. They are the same entries, so one can change to that
 //! anywhere.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::Ctx;
 use index::Scalar;
 use item::Item;
+use parking_lot::Mutex;
 use query::{Batch, Direction, Path, Position, Span};
 
 use super::{Answer, ContainerSource, ROWS, Terms, check_deadline, failed, index_path};
@@ -29,17 +30,17 @@ const BYTES_MAX: i64 = 32 << 20;
 #[derive(Default)]
 pub(super) struct Logical {
     /// In the order of their ordinals; `None` if it is not small enough.
-    items: OnceCell<Option<Vec<Item>>>,
-    entries: RefCell<Vec<(Span, Rc<Vec<Position>>)>>,
+    items: OnceLock<Option<Vec<Item>>>,
+    entries: Mutex<Vec<(Span, Arc<Vec<Position>>)>>,
     /// Entries that were looked at to find the own ones, and after how many that is enough.
-    sieved: Cell<u64>,
-    sieved_max: OnceCell<u64>,
+    sieved: AtomicU64,
+    sieved_max: OnceLock<u64>,
 }
 
 impl Logical {
     /// Notes that so many entries more were looked at.
     pub fn sieved(&self, entries: usize) {
-        self.sieved.set(self.sieved.get() + entries as u64);
+        self.sieved.fetch_add(entries as u64, Ordering::Relaxed);
     }
 
     /// An item that was read already.
@@ -79,7 +80,7 @@ impl ContainerSource<'_> {
                 *self.logical.sieved_max.get_or_init(|| most)
             }
         };
-        Ok(self.logical.sieved.get() >= most)
+        Ok(self.logical.sieved.load(Ordering::Relaxed) >= most)
     }
 
     fn sieved_max(&self, partition: usize) -> Answer<u64> {
@@ -133,8 +134,8 @@ impl ContainerSource<'_> {
         path: &Path,
         span: &Span,
         terms: &Terms,
-    ) -> Rc<Vec<Position>> {
-        let mut known = self.logical.entries.borrow_mut();
+    ) -> Arc<Vec<Position>> {
+        let mut known = self.logical.entries.lock();
         if let Some((_, entries)) = known.iter().find(|(own, _)| own == span) {
             return entries.clone();
         }
@@ -152,7 +153,7 @@ impl ContainerSource<'_> {
         }
         entries.sort_by(|a, b| (&a.key, a.ordinal).cmp(&(&b.key, b.ordinal)));
         entries.dedup();
-        let entries = Rc::new(entries);
+        let entries = Arc::new(entries);
         known.push((span.clone(), entries.clone()));
         entries
     }

@@ -15,6 +15,8 @@ mod search;
 
 pub use computed::check_computed;
 
+use std::sync::Arc;
+
 use base::Ctx;
 use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDirection, Span};
 
@@ -22,7 +24,7 @@ use crate::aggregate::AggregateKind;
 use crate::expr::{Block, Expr};
 use crate::functions;
 use crate::ranking::Ranking;
-use crate::state::fingerprint;
+use crate::state::{fingerprint, hash};
 use crate::{Direction, Error, Parameters, Path, Schema, Segment};
 
 /// A query whose names are resolved, with its parameters in it.
@@ -44,16 +46,14 @@ pub struct BoundQuery {
     pub(crate) fingerprint: u64,
     /// Identifies a client's rewritten ORDER BY query without its filter, see [`resumable`].
     pub(crate) unfiltered_fingerprint: Option<u64>,
-    /// The canonical text of projection and filter, for people.
-    pub(crate) projection_text: String,
-    pub(crate) filter_text: Option<String>,
+    pub(crate) printed: Arc<Printed>,
     functions: Vec<String>,
 }
 
 impl BoundQuery {
     /// Whether it has a WHERE clause.
     pub fn has_filter(&self) -> bool {
-        self.filter_text.is_some()
+        self.printed.filter.is_some()
     }
 
     /// The user-defined functions it calls, each once, by first use. [`Udf`](crate::Udf) calls them by
@@ -65,6 +65,31 @@ impl BoundQuery {
     /// The block whose rows come out.
     pub(crate) fn last_block(&self) -> &Block {
         self.outer.last().unwrap_or(&self.block)
+    }
+}
+
+/// What is printed of a query, which is the same whatever its parameters are.
+#[derive(Debug)]
+pub struct Printed {
+    /// The hash of the canonical text.
+    hash: u64,
+    /// That of the text without the filter, see [`resumable`].
+    unfiltered_hash: Option<u64>,
+    /// The canonical text of projection and filter, for people.
+    pub(crate) projection: String,
+    pub(crate) filter: Option<String>,
+}
+
+impl Printed {
+    /// Prints a query.
+    pub fn of(query: &sql::Query) -> Printed {
+        let hash = |query: &sql::Query| hash(query.to_string().as_bytes());
+        Printed {
+            hash: hash(query),
+            unfiltered_hash: resumable(query).map(|query| hash(&query)),
+            projection: query.select.selection.to_string(),
+            filter: query.filter.as_ref().map(Scalar::to_string),
+        }
     }
 }
 
@@ -88,6 +113,16 @@ pub fn bind_with(
     parameters: &Parameters,
     schema: &Schema,
 ) -> Result<BoundQuery, Error> {
+    bind_printed(query, &Arc::new(Printed::of(query)), parameters, schema)
+}
+
+/// The same for a query that was printed before.
+pub fn bind_printed(
+    query: &sql::Query,
+    printed: &Arc<Printed>,
+    parameters: &Parameters,
+    schema: &Schema,
+) -> Result<BoundQuery, Error> {
     let mut binder = Binder::new(parameters, schema);
     let block = binder.main_block(query)?;
     let Order { paths, ranking } = binder.order(query, &block)?;
@@ -102,10 +137,9 @@ pub fn bind_with(
         ranking,
         window: Window::new(&counts(query, parameters)?),
         slot_paths: if has_stages { binder.stage_paths } else { binder.main_paths },
-        fingerprint: fingerprint(query, parameters),
-        unfiltered_fingerprint: resumable(query).map(|query| fingerprint(&query, parameters)),
-        projection_text: query.select.selection.to_string(),
-        filter_text: query.filter.as_ref().map(Scalar::to_string),
+        fingerprint: fingerprint(printed.hash, parameters),
+        unfiltered_fingerprint: printed.unfiltered_hash.map(|hash| fingerprint(hash, parameters)),
+        printed: printed.clone(),
         functions: binder.functions,
     })
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use item::{Item, Node};
 
+use super::ahead::Ahead;
 use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Position, Segment, Span};
@@ -21,13 +22,20 @@ pub(super) struct EntryWalk<'a> {
     reader: Reader<'a>,
     spans: &'a [Span],
     also: &'a [Span],
-    /// The lists of `also` in the current partition.
-    lists: Vec<List<'a>>,
+    ahead: Ahead<Stretch<'a>>,
     partition: usize,
     span: usize,
+    stretch: Stretch<'a>,
+}
+
+/// Some entries of a span with their items, and where it goes on.
+#[derive(Default)]
+struct Stretch<'a> {
+    found: VecDeque<Found>,
     after: Option<Position>,
-    buffer: VecDeque<Found>,
     is_last: bool,
+    /// The lists of `also` in the partition, once they were begun.
+    lists: Vec<List<'a>>,
 }
 
 impl<'a> EntryWalk<'a> {
@@ -44,14 +52,14 @@ impl<'a> EntryWalk<'a> {
             }
             Some(_) => return Err(Error::WrongState),
         };
-        let (buffer, lists) = (VecDeque::new(), Vec::new());
-        let is_last = false;
-        Ok(EntryWalk { reader, spans, also, lists, partition, span, after, buffer, is_last })
+        let stretch = Stretch { after, ..Stretch::default() };
+        let ahead = Ahead::default();
+        Ok(EntryWalk { reader, spans, also, ahead, partition, span, stretch })
     }
 
     pub fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
         loop {
-            let Some((position, item)) = self.buffer.pop_front() else {
+            let Some((position, item)) = self.stretch.found.pop_front() else {
                 if !self.advance(rows_max)? {
                     return Ok(None);
                 }
@@ -71,72 +79,27 @@ impl<'a> EntryWalk<'a> {
 
     /// Fetches from the next span that is not done; `false` if there is none.
     fn advance(&mut self, rows_max: usize) -> Result<bool, Error> {
-        if self.is_last {
-            (self.span, self.after, self.is_last) = (self.span + 1, None, false);
+        if self.stretch.is_last {
+            self.span += 1;
+            (self.stretch.after, self.stretch.is_last) = (None, false);
         }
         if self.span >= self.spans.len() {
-            (self.partition, self.span, self.after) = (self.partition + 1, 0, None);
-            self.lists.clear();
+            (self.partition, self.span) = (self.partition + 1, 0);
+            self.stretch = Stretch::default();
         }
         if self.partition >= self.reader.source.partitions() || self.spans.is_empty() {
             return Ok(false);
         }
-        self.fetch(rows_max)?;
+        let (span, also) = (&self.spans[self.span], self.also);
+        let is_beginning = self.span == 0 && self.stretch.after.is_none();
+        let stretch = std::mem::take(&mut self.stretch);
+        self.stretch = match is_beginning {
+            true => self.ahead.take(self.reader, self.partition, |reader, partition| {
+                Stretch::default().fetch(reader, partition, (span, also), rows_max)
+            })?,
+            false => stretch.fetch(self.reader, self.partition, (span, also), rows_max)?,
+        };
         Ok(true)
-    }
-
-    fn fetch(&mut self, rows_wanted: usize) -> Result<(), Error> {
-        let rows_max = if self.also.is_empty() { rows_wanted } else { LIST_ROWS };
-        let Reader { ctx, source, .. } = self.reader;
-        let (span, after) = (&self.spans[self.span], self.after.as_ref());
-        let batch =
-            source.entries(ctx, self.partition, span, Direction::Ascending, after, rows_max)?;
-        self.after = batch.rows.last().cloned().or(self.after.take());
-        self.is_last = batch.is_last || batch.rows.is_empty();
-        let entries = self.intersected(batch.rows, rows_wanted)?;
-        let items = self.reader.items_of(self.partition, entries)?;
-        self.buffer.extend(items);
-        Ok(())
-    }
-
-    /// Those entries whose items have entries in all the other lists, as many as are wanted.
-    fn intersected(
-        &mut self,
-        entries: Vec<Position>,
-        rows_wanted: usize,
-    ) -> Result<Vec<Position>, Error> {
-        if self.also.is_empty() {
-            return Ok(entries);
-        }
-        if self.lists.is_empty() {
-            let list = |span| List::new(self.reader, self.partition, span);
-            self.lists = self.also.iter().map(list).collect();
-        }
-        let mut found = Vec::new();
-        let mut least = 0;
-        for entry in entries {
-            if found.len() >= rows_wanted {
-                // The rest is read again when it is wanted.
-                (self.after, self.is_last) = (found.last().cloned(), false);
-                return Ok(found);
-            }
-            if entry.ordinal < least {
-                continue;
-            }
-            match leap(&mut self.lists, entry.ordinal)? {
-                Some(ordinal) if ordinal == entry.ordinal => found.push(entry),
-                Some(ordinal) => least = ordinal,
-                None => {
-                    self.is_last = true;
-                    break;
-                }
-            }
-        }
-        if let Some(after) = &mut self.after {
-            // The lists are past what lies between.
-            after.ordinal = after.ordinal.max(least.saturating_sub(1));
-        }
-        Ok(found)
     }
 
     /// Whether the item has no value in an earlier span. A key that holds its whole value tells
@@ -162,10 +125,86 @@ impl<'a> EntryWalk<'a> {
     }
 
     pub fn is_exhausted(&self) -> bool {
-        self.buffer.is_empty()
-            && self.is_last
+        self.stretch.found.is_empty()
+            && self.stretch.is_last
             && self.span + 1 >= self.spans.len()
             && self.partition + 1 >= self.reader.source.partitions()
+    }
+}
+
+impl<'a> Stretch<'a> {
+    /// What follows.
+    fn fetch(
+        mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        (span, also): (&'a Span, &'a [Span]),
+        rows_wanted: usize,
+    ) -> Result<Stretch<'a>, Error> {
+        let entries = match also.is_empty() {
+            true => self.entries(reader, partition, span, rows_wanted)?,
+            false => {
+                if self.lists.is_empty() {
+                    self.lists = also.iter().map(|span| List::new(partition, span)).collect();
+                }
+                self.common_entries(reader, partition, span, rows_wanted)?
+            }
+        };
+        self.found.extend(reader.items_of(partition, entries)?);
+        Ok(self)
+    }
+
+    fn entries(
+        &mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        span: &Span,
+        rows_max: usize,
+    ) -> Result<Vec<Position>, Error> {
+        let Reader { ctx, source, .. } = reader;
+        let (ascending, after) = (Direction::Ascending, self.after.as_ref());
+        let batch = source.entries(ctx, partition, span, ascending, after, rows_max)?;
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        self.after = batch.rows.last().cloned().or(self.after.take());
+        Ok(batch.rows)
+    }
+
+    /// Entries whose items have entries in all the other lists, as many as are wanted.
+    fn common_entries(
+        &mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        span: &Span,
+        rows_wanted: usize,
+    ) -> Result<Vec<Position>, Error> {
+        let Reader { ctx, source, .. } = reader;
+        let batch = source.ordinals(ctx, partition, span, self.after.as_ref(), LIST_ROWS)?;
+        self.is_last = batch.is_last || batch.ordinals.is_empty();
+        let Some(last) = batch.last else { return Ok(Vec::new()) };
+        let at = |ordinal: u64| Position { ordinal, ..last.clone() };
+        let mut found = Vec::new();
+        let mut least = 0;
+        for ordinal in batch.ordinals {
+            if found.len() >= rows_wanted {
+                // The rest is read again when it is wanted.
+                (self.after, self.is_last) = (found.last().cloned(), false);
+                return Ok(found);
+            }
+            if ordinal < least {
+                continue;
+            }
+            match leap(reader, &mut self.lists, ordinal)? {
+                Some(other) if other == ordinal => found.push(at(ordinal)),
+                Some(other) => least = other,
+                None => {
+                    self.is_last = true;
+                    break;
+                }
+            }
+        }
+        // The lists are past what lies between.
+        self.after = Some(at(last.ordinal.max(least.saturating_sub(1))));
+        Ok(found)
     }
 }
 
@@ -188,10 +227,9 @@ pub(super) fn count_common(
     partition: usize,
     spans: &[&Span],
 ) -> Result<Option<u64>, Error> {
-    let mut lists: Vec<List<'_>> =
-        spans.iter().map(|span| List::new(reader, partition, span)).collect();
+    let mut lists: Vec<List<'_>> = spans.iter().map(|span| List::new(partition, span)).collect();
     let (mut count, mut from) = (0, 0);
-    while let Some(ordinal) = common(&mut lists, from)? {
+    while let Some(ordinal) = common(reader, &mut lists, from)? {
         if lists.iter().any(|list| list.is_cut) {
             return Ok(None);
         }
@@ -203,9 +241,9 @@ pub(super) fn count_common(
 }
 
 /// The first ordinal from `from` on that all lists have.
-fn common(lists: &mut [List<'_>], mut from: u64) -> Result<Option<u64>, Error> {
+fn common(reader: Reader<'_>, lists: &mut [List<'_>], mut from: u64) -> Result<Option<u64>, Error> {
     loop {
-        match leap(lists, from)? {
+        match leap(reader, lists, from)? {
             Some(ordinal) if ordinal == from => return Ok(Some(ordinal)),
             Some(ordinal) => from = ordinal,
             None => return Ok(None),
@@ -215,9 +253,9 @@ fn common(lists: &mut [List<'_>], mut from: u64) -> Result<Option<u64>, Error> {
 
 /// `from` if all lists have it, else some greater ordinal below which they have nothing in common;
 /// `None` if nothing follows.
-fn leap(lists: &mut [List<'_>], from: u64) -> Result<Option<u64>, Error> {
+fn leap(reader: Reader<'_>, lists: &mut [List<'_>], from: u64) -> Result<Option<u64>, Error> {
     for list in lists {
-        match list.seek(from)? {
+        match list.seek(reader, from)? {
             Some(ordinal) if ordinal == from => {}
             other => return Ok(other),
         }
@@ -227,7 +265,6 @@ fn leap(lists: &mut [List<'_>], from: u64) -> Result<Option<u64>, Error> {
 
 /// The ordinals of one key in one partition, ascending.
 struct List<'a> {
-    reader: Reader<'a>,
     partition: usize,
     span: &'a Span,
     /// Empty whenever more is read.
@@ -242,14 +279,14 @@ struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    fn new(reader: Reader<'a>, partition: usize, span: &'a Span) -> List<'a> {
+    fn new(partition: usize, span: &'a Span) -> List<'a> {
         let (buffer, rows_max) = (VecDeque::new(), LEAP_ROWS);
         let (last, is_last, is_cut) = (None, false, false);
-        List { reader, partition, span, buffer, last, is_last, rows_max, is_cut }
+        List { partition, span, buffer, last, is_last, rows_max, is_cut }
     }
 
     /// The first ordinal from `from` on.
-    fn seek(&mut self, from: u64) -> Result<Option<u64>, Error> {
+    fn seek(&mut self, reader: Reader<'_>, from: u64) -> Result<Option<u64>, Error> {
         loop {
             while let Some(&first) = self.buffer.front() {
                 if first >= from {
@@ -260,18 +297,18 @@ impl<'a> List<'a> {
             if self.is_last {
                 return Ok(None);
             }
-            self.fetch(from)?;
+            self.fetch(reader, from)?;
         }
     }
 
-    fn fetch(&mut self, from: u64) -> Result<(), Error> {
+    fn fetch(&mut self, reader: Reader<'_>, from: u64) -> Result<(), Error> {
         let after = self.last.take().map(|last| {
             let is_leap = from > last.ordinal + 1;
             self.rows_max = if is_leap { LEAP_ROWS } else { (4 * self.rows_max).min(LIST_ROWS) };
             let ordinal = last.ordinal.max(from.saturating_sub(1));
             Position { ordinal, ..last }
         });
-        let Reader { ctx, source, .. } = self.reader;
+        let Reader { ctx, source, .. } = reader;
         let (partition, span) = (self.partition, self.span);
         let found = source.ordinals(ctx, partition, span, after.as_ref(), self.rows_max)?;
         self.is_last = found.is_last || found.ordinals.is_empty();

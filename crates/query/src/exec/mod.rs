@@ -10,6 +10,7 @@
 //! each. The sink decides which rows come out and when the page is full. Grouping, DISTINCT and
 //! sorting look at all rows before the first comes out; they resume past the key of the last.
 
+mod ahead;
 mod entries;
 mod keys;
 mod members;
@@ -365,7 +366,7 @@ impl<'a> Run<'a> {
                 if row_number.0 == ordinal { (ordinal, row_number.1 + 1) } else { (ordinal, 0) };
             self.write_tie(candidate, row_number.1, &mut key);
             if sorter.wants(&key)
-                && let Some(row) = project(projection, candidate.item.as_ref(), env)?
+                && let Some(row) = project_kept(projection, candidate.item.as_ref(), env)?
             {
                 sorter.insert(key, row);
             }
@@ -391,6 +392,20 @@ fn directed(ordering: Ordering, direction: Direction) -> Ordering {
         Direction::Ascending => ordering,
         Direction::Descending => ordering.reverse(),
     }
+}
+
+/// The text of the current row, for somebody who keeps it: an item has a copy, since what it was
+/// read with may be much more.
+fn project_kept<'a>(
+    projection: &'a Projection,
+    item: Option<&Item>,
+    env: &mut Env<'a>,
+) -> Result<Option<Bytes>, Error> {
+    let row = project(projection, item, env)?;
+    Ok(match projection {
+        Projection::Value(Expr::Slot(0)) => row.map(|row| Bytes::copy_from_slice(&row)),
+        _ => row,
+    })
 }
 
 /// The text of the current row. The item itself is not copied.

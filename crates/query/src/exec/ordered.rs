@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use item::Item;
 
+use super::ahead::spread;
 use super::directed;
 use super::members::Members;
 use super::order::Order;
@@ -36,6 +37,8 @@ pub(super) struct OrderedWalk<'a> {
     run: Run,
     lacking: LackingCursor<'a>,
     pages: Pages,
+    /// Cursors were filled for the first time.
+    is_begun: bool,
 }
 
 /// Whether every partition serves pages of its own, as to a client that merges them: each is paid
@@ -95,6 +98,69 @@ struct LackingCursor<'a> {
     is_last: bool,
 }
 
+/// How far a cursor is to be filled.
+#[derive(Clone, Copy)]
+enum Fill {
+    /// Until it stands at an entry, reading so many at once.
+    Entry(usize),
+    /// Until it has a page of so many items.
+    Page(usize),
+}
+
+impl Cursor {
+    /// Reads on as far as is wanted, or to the end.
+    fn fill(
+        &mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        (span, direction): (&Span, Direction),
+        fill: Fill,
+    ) -> Result<(), Error> {
+        let entries_max = match fill {
+            Fill::Entry(entries) => entries,
+            Fill::Page(items) => items.min(ENTRIES_MAX),
+        };
+        while !self.is_last && !self.is_filled(fill) {
+            self.fetch(reader, partition, (span, direction), entries_max)?;
+        }
+        Ok(())
+    }
+
+    fn is_filled(&self, fill: Fill) -> bool {
+        match fill {
+            Fill::Entry(_) => !self.buffer.is_empty(),
+            Fill::Page(items) => {
+                self.buffer.iter().filter(|found| found.1.is_some()).count() >= items
+            }
+        }
+    }
+
+    /// Reads some more entries.
+    fn fetch(
+        &mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        (span, direction): (&Span, Direction),
+        rows_max: usize,
+    ) -> Result<(), Error> {
+        let entries_max = self.batch.max(rows_max);
+        let Reader { ctx, source, .. } = reader;
+        let after = self.after.as_ref();
+        let batch = source.entries(ctx, partition, span, direction, after, entries_max)?;
+        self.after = batch.rows.last().cloned().or(self.after.take());
+        self.is_last = batch.is_last || batch.rows.is_empty();
+        self.members.learn(reader, partition)?;
+        let found = reader.items_among(partition, batch.rows, &mut self.members)?;
+        self.buffer.extend(found);
+        self.batch = match self.members.is_known() {
+            // Nothing is loaded in vain any more, so that much can be read at once.
+            true => (8 * entries_max).min(4 * ENTRIES_MAX),
+            false => (2 * entries_max).min(ENTRIES_MAX),
+        };
+        Ok(())
+    }
+}
+
 impl<'a> OrderedWalk<'a> {
     pub fn new(
         reader: Reader<'a>,
@@ -118,9 +184,19 @@ impl<'a> OrderedWalk<'a> {
             is_last: false,
         };
         let run = Run::default();
-        let pages = Pages::None;
-        let mut walk =
-            OrderedWalk { reader, span, direction, order, phases, cursors, run, lacking, pages };
+        let (pages, is_begun) = (Pages::None, false);
+        let mut walk = OrderedWalk {
+            reader,
+            span,
+            direction,
+            order,
+            phases,
+            cursors,
+            run,
+            lacking,
+            pages,
+            is_begun,
+        };
         if let Some(place) = place {
             walk.resume(place)?;
         }
@@ -308,6 +384,9 @@ impl<'a> OrderedWalk<'a> {
     /// The partition whose next entry comes first.
     fn best(&mut self, rows_max: usize) -> Result<Option<usize>, Error> {
         let share = (rows_max / self.cursors.len().max(1)).max(1);
+        if !std::mem::replace(&mut self.is_begun, true) {
+            self.begin(share)?;
+        }
         let mut best: Option<usize> = None;
         for partition in 0..self.cursors.len() {
             self.fill(partition, share)?;
@@ -324,27 +403,42 @@ impl<'a> OrderedWalk<'a> {
         Ok(best)
     }
 
-    /// Makes sure a cursor stands at an entry if there is one.
-    fn fill(&mut self, partition: usize, rows_max: usize) -> Result<(), Error> {
-        if let Pages::Of(items_max) = self.pages
-            && self.cursors[partition].paid == 0
-        {
-            self.serve_page(partition, items_max)?;
-        }
-        while self.cursors[partition].buffer.is_empty() && !self.cursors[partition].is_last {
-            self.fetch(partition, rows_max)?;
+    /// Fills all cursors at once, if there are threads for it.
+    fn begin(&mut self, share: usize) -> Result<(), Error> {
+        let (order, fill) = ((self.span, self.direction), self.fill_of(share));
+        let mut parts: Vec<(usize, &mut Cursor)> = self.cursors.iter_mut().enumerate().collect();
+        let done = spread(self.reader, &mut parts, |reader, (partition, cursor)| {
+            cursor.fill(reader, *partition, order, fill)
+        });
+        for (result, meter) in done.into_iter().flatten() {
+            self.reader.ctx.meter().add(&meter);
+            result?;
         }
         Ok(())
     }
 
-    /// Reads on until a page of a partition is full, and counts all of it.
-    fn serve_page(&mut self, partition: usize, items_max: usize) -> Result<(), Error> {
-        let is_item = |found: &&Found| found.1.is_some();
-        while self.cursors[partition].buffer.iter().filter(is_item).count() < items_max
-            && !self.cursors[partition].is_last
-        {
-            self.fetch(partition, items_max.min(ENTRIES_MAX))?;
+    fn fill_of(&self, share: usize) -> Fill {
+        match self.pages {
+            Pages::Of(items) => Fill::Page(items),
+            Pages::None | Pages::Soon => Fill::Entry(share),
         }
+    }
+
+    /// Makes sure a cursor stands at an entry if there is one.
+    fn fill(&mut self, partition: usize, share: usize) -> Result<(), Error> {
+        let order = (self.span, self.direction);
+        if let Pages::Of(items_max) = self.pages
+            && self.cursors[partition].paid == 0
+        {
+            let fill = Fill::Page(items_max);
+            self.cursors[partition].fill(self.reader, partition, order, fill)?;
+            self.pay_page(partition, items_max);
+        }
+        self.cursors[partition].fill(self.reader, partition, order, Fill::Entry(share))
+    }
+
+    /// Counts all of a page of a partition.
+    fn pay_page(&mut self, partition: usize, items_max: usize) {
         let cursor = &self.cursors[partition];
         let mut items = 0;
         let page = cursor.buffer.iter().take_while(|found| {
@@ -359,27 +453,6 @@ impl<'a> OrderedWalk<'a> {
         let cursor = &mut self.cursors[partition];
         cursor.paid = paid;
         cursor.pages += u32::from(paid > 0);
-        Ok(())
-    }
-
-    /// Reads some more entries of a partition.
-    fn fetch(&mut self, partition: usize, rows_max: usize) -> Result<(), Error> {
-        let cursor = &mut self.cursors[partition];
-        let (span, after) = (self.span, cursor.after.as_ref());
-        let entries_max = cursor.batch.max(rows_max);
-        let Reader { ctx, source, .. } = self.reader;
-        let batch = source.entries(ctx, partition, span, self.direction, after, entries_max)?;
-        cursor.after = batch.rows.last().cloned().or(cursor.after.take());
-        cursor.is_last = batch.is_last || batch.rows.is_empty();
-        cursor.members.learn(self.reader, partition)?;
-        let found = self.reader.items_among(partition, batch.rows, &mut cursor.members)?;
-        cursor.buffer.extend(found);
-        cursor.batch = match cursor.members.is_known() {
-            // Nothing is loaded in vain any more, so that much can be read at once.
-            true => (8 * entries_max).min(4 * ENTRIES_MAX),
-            false => (2 * entries_max).min(ENTRIES_MAX),
-        };
-        Ok(())
     }
 
     /// Takes all items whose keys begin with `front` and sorts them by their values.

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use item::Item;
 
 use super::walk::Candidate;
-use super::{Run, project};
+use super::{Run, project_kept};
 use crate::datum::Datum;
 use crate::eval::{Env, Flow, eval};
 use crate::expr::Block;
@@ -68,7 +68,7 @@ impl Run<'_> {
             }
             write_tie(candidate, number, &mut key);
             if sorter.wants(&key)
-                && let Some(row) = project(projection, candidate.item.as_ref(), env)?
+                && let Some(row) = project_kept(projection, candidate.item.as_ref(), env)?
             {
                 sorter.insert(key, row);
             }

@@ -54,7 +54,11 @@ impl Candidate {
 impl Planner<'_> {
     /// What the index could find of each conjunct, single keys first. What the scope says already
     /// is left out.
-    pub(super) fn candidates(&self) -> Vec<Candidate> {
+    pub(super) fn candidates(&self) -> &[Candidate] {
+        self.candidates.get_or_init(|| self.find_candidates())
+    }
+
+    fn find_candidates(&self) -> Vec<Candidate> {
         let Some(filter) = &self.query.block.filter else { return Vec::new() };
         let mut found: Vec<Candidate> = Vec::new();
         for conjunct in conjuncts(filter) {

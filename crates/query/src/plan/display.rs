@@ -44,7 +44,7 @@ impl Plan {
         if query.ranking.is_some() {
             lines.push("Rank".to_owned());
         }
-        lines.push(format!("Project: {}", query.projection_text));
+        lines.push(format!("Project: {}", query.printed.projection));
         if let Some(grouping) = &query.block.grouping {
             let (keys, aggregates) = (grouping.keys.len(), grouping.aggregates.len());
             lines.push(format!("Group: {keys} keys, {aggregates} aggregates"));
@@ -53,7 +53,7 @@ impl Plan {
             lines.push(shortcut.to_string());
             return lines;
         }
-        if let Some(filter) = &query.filter_text {
+        if let Some(filter) = &query.printed.filter {
             lines.push(format!("Filter: {filter}"));
         }
         if !query.block.sources.is_empty() {

@@ -21,6 +21,8 @@ mod choice;
 mod display;
 mod shortcut;
 
+use std::cell::OnceCell;
+
 use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
 use crate::routing::{Pin, routing};
 use crate::state::hash;
@@ -126,10 +128,13 @@ impl Access {
 
     /// Whether entries of a span lead to its items: all of them have one.
     fn reads(&self, span: &Span) -> bool {
+        let tells = |own: &Span| own.tells(span);
         match self {
-            Access::Entries { spans, also } => spans.contains(span) || also.contains(span),
+            Access::Entries { spans, also } => {
+                spans.iter().all(tells) || also.iter().any(tells) || spans.contains(span)
+            }
             Access::Set { spans } => spans.contains(span),
-            Access::Keys { span: own, .. } | Access::Ordered { span: own, .. } => own == span,
+            Access::Keys { span: own, .. } | Access::Ordered { span: own, .. } => own.tells(span),
             Access::Once | Access::Nothing | Access::Points(_) | Access::Scan => false,
         }
     }
@@ -148,6 +153,22 @@ impl Access {
             self.to_string()
         };
         hash(text.as_bytes()) as u32
+    }
+}
+
+impl Span {
+    /// Whether every item with an entry here has one in another span too.
+    fn tells(&self, other: &Span) -> bool {
+        if self == other {
+            return true;
+        }
+        let Span::Composite { keys, equal, bounds } = self else { return false };
+        let Span::Path { path, bounds: wanted } = other else { return false };
+        match keys.iter().position(|(own, _)| own == path) {
+            Some(at) if at < equal.len() => wanted.single() == Some(&equal[at]),
+            Some(at) => at == equal.len() && *bounds != Bounds::ALL && bounds == wanted,
+            None => false,
+        }
     }
 }
 
@@ -200,7 +221,7 @@ pub(crate) fn all_plans(
         Plan { query, access, shortcut: None, sorts, probes, strategy, lookups, is_covered }
     };
     let mut plans: Vec<Plan> =
-        planner.alternatives(&planner.candidates()).into_iter().map(plan).collect();
+        planner.alternatives(planner.candidates()).into_iter().map(plan).collect();
     plans.extend(plan_by(query.clone(), partition_key_paths, source, None, Strategy::Literal));
     plans
 }
@@ -238,6 +259,7 @@ struct Planner<'a> {
     strategy: Strategy,
     /// Paths of which filter or scope leave one value, one that no index cuts.
     equal: Vec<(Path, item::Value)>,
+    candidates: OnceCell<Vec<Candidate>>,
 }
 
 impl<'a> Planner<'a> {
@@ -247,16 +269,17 @@ impl<'a> Planner<'a> {
         source: &'a dyn Source,
     ) -> Planner<'a> {
         let strategy = Strategy::Least;
-        let mut planner = Planner { query, key_paths, source, strategy, equal: Vec::new() };
+        let (equal, candidates) = (Vec::new(), OnceCell::new());
+        let mut planner = Planner { query, key_paths, source, strategy, equal, candidates };
         planner.equal = planner.equalities();
         planner
     }
 
     fn access(&self, earlier: Option<u32>) -> Result<Access, Error> {
         let candidates = self.candidates();
-        let mut alternatives = self.alternatives(&candidates);
+        let mut alternatives = self.alternatives(candidates);
         let chosen = match earlier {
-            None => self.choose(&candidates, &alternatives)?,
+            None => self.choose(candidates, &alternatives)?,
             Some(fingerprint) => alternatives
                 .iter()
                 .position(|access| access.fingerprint() == fingerprint)
@@ -291,7 +314,7 @@ impl<'a> Planner<'a> {
         for candidate in self.candidates() {
             let is_new = candidate.spans.iter().all(|span| is_path(span) && !access.reads(span));
             if is_new {
-                probes.push(candidate.spans);
+                probes.push(candidate.spans.clone());
             }
         }
         probes

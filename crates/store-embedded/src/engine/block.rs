@@ -11,6 +11,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::Entry;
 
 const RESTART_EVERY: usize = 16;
@@ -81,7 +83,7 @@ impl BlockBuilder {
 
 /// A block that was read. Its bytes were checked by whoever read it.
 pub(crate) struct Block {
-    bytes: Box<[u8]>,
+    bytes: Bytes,
     /// Where the entries end.
     end: usize,
     restarts: usize,
@@ -90,11 +92,16 @@ pub(crate) struct Block {
 impl Block {
     /// Makes sense of bytes; nothing if they are not a block.
     pub(crate) fn new(bytes: Vec<u8>) -> Option<Block> {
-        let bytes = bytes.into_boxed_slice();
+        let bytes = Bytes::from(bytes);
         let tail = bytes.len().checked_sub(4)?;
         let restarts = u32::from_le_bytes(bytes[tail..].try_into().ok()?) as usize;
         let end = tail.checked_sub(restarts.checked_mul(4)?)?;
         (restarts > 0).then_some(Block { bytes, end, restarts })
+    }
+
+    /// A part of it that stays when the block goes.
+    pub(crate) fn share(&self, part: &[u8]) -> Bytes {
+        self.bytes.slice_ref(part)
     }
 
     /// Memory it takes.

@@ -1,8 +1,10 @@
 //! Blocks that were read lately, of all tables, up to a size. Blocks that are written are kept too
-//! while there is room: what was just stored need not be read again.
+//! while there is room: what was just stored need not be read again. So are blocks of tables that
+//! are opened, in the order of the files, which is how a disk is read fastest.
 
 use std::sync::Arc;
 
+use base::CacheUsage;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -42,13 +44,24 @@ impl BlockCache {
         self.blocks.insert((table, number), block);
     }
 
-    /// Keeps a block that was written, if nothing has to go for it.
-    pub(crate) fn put_if_room(&self, table: u64, number: u32, bytes: &[u8]) {
-        let weight = (bytes.len() + OVERHEAD_BYTES) as u64;
-        let has_room = self.blocks.weight() + weight < self.blocks.capacity();
-        if let Some(block) = has_room.then(|| Block::new(bytes.to_vec())).flatten() {
+    /// Whether it holds a block, without using it.
+    pub(crate) fn holds(&self, table: u64, number: u32) -> bool {
+        self.blocks.contains_key(&(table, number))
+    }
+
+    /// Whether nothing has to go for a block of this size.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        let weight = (bytes + OVERHEAD_BYTES) as u64;
+        self.blocks.weight() + weight < self.blocks.capacity()
+    }
+
+    /// Keeps a block that nobody asked for, if nothing has to go for it; says whether it does.
+    pub(crate) fn put_if_room(&self, table: u64, number: u32, block: Block) -> bool {
+        let has_room = self.has_room(block.size());
+        if has_room {
             self.put(table, number, Arc::new(block));
         }
+        has_room
     }
 
     /// Forgets blocks of a table that is no more, or soon will be.
@@ -59,7 +72,19 @@ impl BlockCache {
     }
 }
 
+impl base::Cache for BlockCache {
+    fn usage(&self) -> CacheUsage {
+        let (bytes, bytes_max) = (self.blocks.weight(), self.blocks.capacity());
+        CacheUsage { bytes, bytes_max, hits: self.blocks.hits() }
+    }
+
+    fn resize(&self, bytes_max: u64) {
+        self.blocks.set_capacity(bytes_max);
+    }
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::super::Entry;
     use super::super::block::BlockBuilder;
@@ -70,15 +95,16 @@ mod tests {
         let mut builder = BlockBuilder::default();
         builder.push(b"key", Entry::Value(&[7; 1000]));
         let bytes = builder.finish().to_vec();
+        let block = || Block::new(bytes.clone()).unwrap();
         let cache = BlockCache::new(64 << 10);
-        (0..20).for_each(|number| cache.put_if_room(1, number, &bytes));
+        (0..20).for_each(|number| assert!(cache.put_if_room(1, number, block())));
         assert!((0..20).all(|number| cache.get(1, number).is_some()));
-        (0..200).for_each(|number| cache.put_if_room(2, number, &bytes));
+        assert!(!(0..200).all(|number| cache.put_if_room(2, number, block())));
         assert!((0..20).all(|number| cache.get(1, number).is_some()));
         assert!(cache.get(2, 199).is_none());
         cache.forget(1, 0..20);
         assert!((0..20).all(|number| cache.get(1, number).is_none()));
-        cache.put_if_room(3, 0, &bytes);
+        assert!(cache.put_if_room(3, 0, block()));
         assert!(cache.get(3, 0).is_some());
     }
 }

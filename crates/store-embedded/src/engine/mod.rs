@@ -197,6 +197,19 @@ struct Now {
 }
 
 impl Engine {
+    pub(crate) fn cache(&self) -> Arc<BlockCache> {
+        self.core.cache.clone()
+    }
+
+    /// Reads blocks into the cache while there is room for them and `is_wanted` says yes: those
+    /// that lead to items first.
+    pub(crate) fn warm(&self, is_wanted: &dyn Fn() -> bool) {
+        let state = self.core.now.lock().state.clone();
+        let parts = [Part::Meta, Part::Key, Part::Term, Part::Item];
+        let mut tables = parts.into_iter().flat_map(|part| state.tables[part as usize].iter());
+        let _ = tables.all(|table| table.warm(is_wanted));
+    }
+
     /// Opens or creates the engine's files in `directory`.
     pub(crate) fn open(directory: &Path, stop: Stop, options: &Options) -> Result<Engine> {
         let core = Arc::new(Core::open(directory, stop, options)?);

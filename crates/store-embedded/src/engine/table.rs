@@ -36,6 +36,8 @@ const SUM_BYTES: usize = 8;
 const WRITE_BYTES: usize = 1 << 20;
 /// So much may wait for the disk: a large table must not make the journal wait behind it.
 const UNSYNCED_BYTES_MAX: u64 = 16 << 20;
+/// So much is read at once to fill the cache.
+const WARM_BYTES: u64 = 1 << 20;
 
 /// How a table is laid out.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +147,9 @@ impl TableWriter {
         self.buffer.extend_from_slice(bytes);
         self.buffer.extend_from_slice(&sum.to_le_bytes());
         self.length += (bytes.len() + SUM_BYTES) as u64;
-        self.cache.put_if_room(self.number, self.blocks as u32, bytes);
+        if let Some(block) = self.cache.has_room(bytes.len()).then(|| Block::new(bytes.to_vec())) {
+            let _ = block.map(|b| self.cache.put_if_room(self.number, self.blocks as u32, b));
+        }
         self.block.clear();
         self.index.extend_from_slice(&self.length.to_le_bytes());
         self.blocks += 1;
@@ -247,7 +251,7 @@ impl Table {
         key: &[u8],
         hash: u64,
         near: &mut Near,
-        take: impl FnOnce(Entry<'_>) -> T,
+        take: impl FnOnce(&Block, Entry<'_>) -> T,
     ) -> Result<Option<T>> {
         if self.filter.as_ref().is_some_and(|filter| !filter.may_hold(hash)) {
             return Ok(None);
@@ -255,14 +259,14 @@ impl Table {
         if let Some((number, block)) = &near.0
             && self.index.is_in_block(*number, key)
         {
-            return Ok(block.get(key).map(take));
+            return Ok(block.get(key).map(|entry| take(block, entry)));
         }
-        let number = self.index.block_of(key);
+        let number = self.index.block_near(near.0.as_ref().map_or(0, |(number, _)| *number), key);
         if number == self.index.len() {
             return Ok(None);
         }
         let (_, block) = near.0.insert((number, self.block(number, Reads::Again)?));
-        Ok(block.get(key).map(take))
+        Ok(block.get(key).map(|entry| take(block, entry)))
     }
 
     /// Whether a key between these (the second excluded) can be there.
@@ -311,9 +315,35 @@ impl Table {
         Ok(block)
     }
 
+    /// Reads blocks in the order of the file into the cache until that is full, or `is_wanted` says
+    /// no. Returns whether it went to the end. What cannot be read is found out by those who need it.
+    pub(crate) fn warm(&self, is_wanted: &dyn Fn() -> bool) -> bool {
+        let is_missing = |number: &usize| !self.cache.holds(self.number, *number as u32);
+        let mut next = 0;
+        while let Some(first) = (next..self.index.len()).find(is_missing) {
+            let start = self.index.block_start(first);
+            let is_near = |number: &usize| self.index.block_ends[*number] - start <= WARM_BYTES;
+            let end = (first + 1..self.index.len()).take_while(is_near).last().unwrap_or(first) + 1;
+            let mut bytes = vec![0; (self.index.block_ends[end - 1] - start) as usize];
+            if !is_wanted() || read_at(&self.file, &mut bytes, start).is_err() {
+                return false;
+            }
+            for number in first..end {
+                let from = self.index.block_start(number) - start;
+                let to = self.index.block_ends[number] - start;
+                let block = checked(bytes[from as usize..to as usize].to_vec());
+                if !block.is_some_and(|b| self.cache.put_if_room(self.number, number as u32, b)) {
+                    return false;
+                }
+            }
+            next = end;
+        }
+        true
+    }
+
     /// A block from the file; nothing if its sum is wrong.
     fn read_block(&self, number: usize) -> Result<Option<Block>> {
-        let start = if number == 0 { 0 } else { self.index.block_ends[number - 1] };
+        let start = self.index.block_start(number);
         let length = (self.index.block_ends[number] - start) as usize;
         let mut bytes = vec![0; length];
         read_at(&self.file, &mut bytes, start).map_err(|e| fault(&self.path, &e))?;
@@ -395,6 +425,10 @@ impl Index {
         self.key_ends.len()
     }
 
+    fn block_start(&self, number: usize) -> u64 {
+        if number == 0 { 0 } else { self.block_ends[number - 1] }
+    }
+
     fn key(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.key_ends[at - 1] };
         &self.keys[start as usize..self.key_ends[at] as usize]
@@ -409,9 +443,26 @@ impl Index {
         self.key(self.len() - 1)
     }
 
+    /// The same as [`block_of`](Index::block_of), found the sooner the nearer it is behind `start`.
+    fn block_near(&self, start: usize, key: &[u8]) -> usize {
+        if start == 0 || self.key(start) >= key {
+            return self.block_of(key);
+        }
+        let (mut low, mut step) = (start + 1, 1);
+        while low + step < self.len() && self.key(low + step) < key {
+            low += step + 1;
+            step *= 2;
+        }
+        self.block_between(low, self.len().min(low + step + 1), key)
+    }
+
     /// The first block whose last key is not before `key`; their number if there is none.
     fn block_of(&self, key: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.len());
+        self.block_between(0, self.len(), key)
+    }
+
+    fn block_between(&self, low: usize, high: usize, key: &[u8]) -> usize {
+        let (mut low, mut high) = (low, high);
         while low < high {
             let middle = (low + high) / 2;
             match self.key(middle) < key {
@@ -585,7 +636,8 @@ mod tests {
             let mut near = Near::default();
             for number in 0..20_001 {
                 let key = format!("{number:05}").into_bytes();
-                let found = table.get(&key, hash(&key), &mut near, |entry| entry.owned()).unwrap();
+                let found =
+                    table.get(&key, hash(&key), &mut near, |_, entry| entry.owned()).unwrap();
                 assert_eq!(found, model.get(&key).cloned());
                 let behind = model.range(key.clone()..).next().map(|(key, _)| key.as_slice());
                 assert_eq!(table.from(&key, Reads::Again).unwrap().key(), behind);
@@ -593,6 +645,26 @@ mod tests {
                 assert_eq!(table.before(Some(&key), Reads::Again).unwrap().key(), before);
             }
         }
+    }
+
+    #[test]
+    fn a_cache_is_filled_as_far_as_it_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("table");
+        write(&path, &model(3, 3_000), Tuning { block_bytes: 1024, has_filter: false });
+        let held = |cache: &BlockCache| (0..).take_while(|n| cache.holds(1, *n)).count();
+        let opened = |bytes| {
+            let cache = Arc::new(BlockCache::new(bytes));
+            (Table::open(&path, 1, cache.clone()).unwrap(), cache)
+        };
+        let (table, cache) = opened(8 << 20);
+        assert!(!table.warm(&|| false));
+        assert_eq!(held(&cache), 0);
+        assert!(table.warm(&|| true) && table.warm(&|| true));
+        assert_eq!(held(&cache), table.index.len());
+        let (table, cache) = opened(128 << 10);
+        assert!(!table.warm(&|| true));
+        assert!(held(&cache) > 0 && held(&cache) < table.index.len());
     }
 
     #[test]
@@ -608,9 +680,9 @@ mod tests {
             bytes[at] ^= 1;
             std::fs::write(&path, bytes).unwrap();
             let Ok(table) = open(&path) else { continue };
-            let read = model
-                .keys()
-                .map(|key| table.get(key, hash(key), &mut Near::default(), |entry| entry.owned()));
+            let read = model.keys().map(|key| {
+                table.get(key, hash(key), &mut Near::default(), |_, entry| entry.owned())
+            });
             let is_noticed = read.zip(model.values()).any(|(read, value)| match read {
                 Ok(found) => {
                     assert_eq!(found.as_ref(), Some(value), "byte {at}");
