@@ -17,9 +17,6 @@ use crate::{Error, Source, Span};
 
 /// Fewer partitions are not worth a thread.
 const PARTITIONS_MIN: usize = 8;
-/// As many partitions are read ahead as were used before, so many times over: a query that ends
-/// early has read little in vain.
-const GROWTH: usize = 3;
 
 /// Threads that could help besides those that queries run on.
 static IDLE: LazyLock<AtomicUsize> = LazyLock::new(|| {
@@ -119,41 +116,53 @@ pub(super) struct Ahead<T> {
     /// The first of them belongs to partition `next`.
     ready: VecDeque<Done<Result<T, Error>>>,
     next: usize,
-    /// Partitions that were used.
+    /// Partitions that were used, and rows that were found in them.
     used: usize,
+    rows: usize,
 }
 
 impl<T> Default for Ahead<T> {
     fn default() -> Ahead<T> {
-        Ahead { ready: VecDeque::new(), next: 0, used: 0 }
+        Ahead { ready: VecDeque::new(), next: 0, used: 0, rows: 0 }
     }
 }
 
-impl<T: Send> Ahead<T> {
-    /// What `read` makes of the beginning of a partition, which may have been read before.
+/// The beginning of a partition.
+pub(super) trait Beginning: Send {
+    /// How many rows were found in it.
+    fn rows(&self) -> usize;
+}
+
+impl<T: Beginning> Ahead<T> {
+    /// What `read` makes of the beginning of a partition, which may have been read before. As many
+    /// partitions are read as `wanted` rows will probably come from.
     pub fn take(
         &mut self,
         reader: Reader<'_>,
         partition: usize,
+        wanted: usize,
         read: impl Fn(Reader<'_>, usize) -> Result<T, Error> + Sync,
     ) -> Result<T, Error> {
         if self.next != partition {
             self.ready.clear();
         }
         if self.ready.is_empty() {
-            let end = reader.source.partitions().min(partition + GROWTH * self.used);
+            let probably = wanted.saturating_mul(self.used) / self.rows.max(1);
+            let end = reader.source.partitions().min(partition.saturating_add(probably));
             let mut parts: Vec<usize> = (partition..end).collect();
             let done = spread(reader, &mut parts, |reader, partition| read(reader, *partition));
             self.ready = done.unwrap_or_default().into();
         }
         self.used += 1;
         self.next = partition + 1;
-        match self.ready.pop_front() {
+        let beginning = match self.ready.pop_front() {
             Some((result, meter)) => {
                 reader.ctx.meter().add(&meter);
-                result
+                result?
             }
-            None => read(reader, partition),
-        }
+            None => read(reader, partition)?,
+        };
+        self.rows += beginning.rows();
+        Ok(beginning)
     }
 }

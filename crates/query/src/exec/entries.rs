@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use item::{Item, Node};
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Beginning};
 use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Position, Segment, Span};
@@ -36,6 +36,12 @@ struct Stretch<'a> {
     is_last: bool,
     /// The lists of `also` in the partition, once they were begun.
     lists: Vec<List<'a>>,
+}
+
+impl Beginning for Stretch<'_> {
+    fn rows(&self) -> usize {
+        self.found.len()
+    }
 }
 
 impl<'a> EntryWalk<'a> {
@@ -94,9 +100,11 @@ impl<'a> EntryWalk<'a> {
         let is_beginning = self.span == 0 && self.stretch.after.is_none();
         let stretch = std::mem::take(&mut self.stretch);
         self.stretch = match is_beginning {
-            true => self.ahead.take(self.reader, self.partition, |reader, partition| {
-                Stretch::default().fetch(reader, partition, (span, also), rows_max)
-            })?,
+            true => {
+                self.ahead.take(self.reader, self.partition, rows_max, |reader, partition| {
+                    Stretch::default().fetch(reader, partition, (span, also), rows_max)
+                })?
+            }
             false => stretch.fetch(self.reader, self.partition, (span, also), rows_max)?,
         };
         Ok(true)

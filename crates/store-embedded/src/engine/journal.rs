@@ -64,6 +64,8 @@ pub(crate) struct Journal {
     /// Where the zeros end.
     zeroed: u64,
     buffer: Vec<u8>,
+    /// Bytes of the last record.
+    last_bytes: u64,
     /// The last write failed: what is behind `at` is anything.
     is_broken: bool,
 }
@@ -93,6 +95,7 @@ impl Journal {
             at: 0,
             zeroed: 0,
             buffer: Vec::new(),
+            last_bytes: 0,
             is_broken: false,
         };
         journal.fill_ahead(0)?;
@@ -122,11 +125,18 @@ impl Journal {
         write_at(&self.file, &self.buffer, self.at).map_err(|e| fault(&self.path, &e))?;
         self.is_broken = false;
         self.sequence += 1;
-        self.at += self.buffer.len() as u64;
+        self.last_bytes = self.buffer.len() as u64;
+        self.at += self.last_bytes;
         if self.buffer.capacity() > BUFFER_KEPT {
             self.buffer = Vec::new();
         }
         Ok(())
+    }
+
+    /// Has the disk begin with the record written last. To make it durable is still up to
+    /// [`sync`](Journal::sync), which then has less to wait for.
+    pub(crate) fn start_sync(&self) {
+        start_writing(&self.file, self.at.saturating_sub(self.last_bytes), self.last_bytes);
     }
 
     /// Makes everything written durable. After a write that failed nothing may follow it, here or in
@@ -347,6 +357,22 @@ fn cut(path: &Path, length: u64) -> Result<()> {
     };
     cut().map_err(|e| fault(path, &e))
 }
+
+/// Has the system begin to write what it has of a part of a file. A hint: whoever wants to know that
+/// it is written syncs.
+#[cfg(target_os = "linux")]
+fn start_writing(file: &File, at: u64, bytes: u64) {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open as long as the file is borrowed, and nothing else is referred to.
+    #[allow(unsafe_code)]
+    let _ = unsafe {
+        let flags = libc::SYNC_FILE_RANGE_WRITE;
+        libc::sync_file_range(file.as_raw_fd(), at as i64, bytes as i64, flags)
+    };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_writing(_: &File, _: u64, _: u64) {}
 
 #[cfg(unix)]
 fn write_at(file: &File, bytes: &[u8], at: u64) -> std::io::Result<()> {

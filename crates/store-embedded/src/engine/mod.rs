@@ -372,18 +372,19 @@ impl Core {
     fn write(&self, changes: &Changes, is_synced: bool) -> Result<()> {
         let mut journal = self.journal.lock();
         self.wait_until(|now| now.state.tables.iter().all(|tables| tables.len() <= TABLES_MAX))?;
-        let is_empty = changes.iter().all(Vec::is_empty);
-        if !is_empty {
-            journal.append(changes)?;
+        if changes.iter().all(Vec::is_empty) {
+            return if is_synced { journal.sync() } else { Ok(()) };
         }
+        journal.append(changes)?;
+        if is_synced {
+            journal.start_sync();
+        }
+        // While the disk is busy. Nobody sees it before the disk is done.
+        let memory = self.now.lock().state.memory.clone();
+        let memory = memory.with(changes);
         if is_synced {
             journal.sync()?;
         }
-        if is_empty {
-            return Ok(());
-        }
-        let memory = self.now.lock().state.memory.clone();
-        let memory = memory.with(changes);
         let mut now = self.now.lock();
         now.state = Arc::new(State { memory: Arc::new(memory), ..State::clone(&now.state) });
         now.written_at = Instant::now();
