@@ -21,7 +21,7 @@ use storage::keys::{self, locality_bounds};
 use storage::scan::PartitionReader;
 use storage::shape::{LogicalKey, Partition, Shape, has_partition_key};
 use storage::visibility::{Erasure, Visibility};
-use store::{Range, ScanOptions, View};
+use store::{Range, ScanOptions, View, Wanted};
 
 use crate::container::Selection;
 use crate::{Container, Core};
@@ -31,6 +31,8 @@ use logical::Logical;
 const ROWS: usize = 256;
 /// Index entries looked at between two looks at the clock.
 const ENTRIES: usize = 1024;
+/// The same for entries of which few are wanted.
+const SIEVED: usize = 8192;
 
 pub(crate) struct ContainerSource<'a> {
     core: &'a Core,
@@ -289,6 +291,9 @@ impl Source for ContainerSource<'_> {
         // Within a logical partition a range brings everybody's entries: read many to find few.
         let is_sieve = locality.is_some() && !terms.is_narrow;
         let rows_max = rows_max.clamp(1, ENTRIES);
+        let (from, to) = locality.unwrap_or((0, u64::MAX));
+        let keys_max = if is_sieve { SIEVED } else { ENTRIES };
+        let wanted = Wanted { tails: from..to, keys_max };
         let mut found = Entries::default();
         for mut range in terms.past(after, direction) {
             while !range.is_empty() {
@@ -303,29 +308,19 @@ impl Source for ContainerSource<'_> {
                         return Ok(batch);
                     }
                 }
-                let (mut seen, mut last) = (0, Vec::new());
                 let mut act = |key: &[u8]| {
-                    seen += 1;
-                    if let Some(ordinal) = keys::ordinal_of(key)
-                        && locality.is_none_or(|(from, to)| (from..to).contains(&ordinal))
-                    {
+                    if let Some(ordinal) = keys::ordinal_of(key) {
                         found.push(&terms, key, ordinal);
                     }
-                    let is_cut = seen == ENTRIES || found.rows.len() >= rows_max;
-                    if is_cut {
-                        last.extend_from_slice(key);
-                    }
-                    !is_cut
+                    found.rows.len() < rows_max
                 };
                 let way = store_direction(direction);
-                reader.for_each_term(&range, way, &mut act).map_err(failed)?;
-                self.logical.sieved(if is_sieve { seen } else { 0 });
+                let sieved = reader.sieve_terms(&range, way, &wanted, &mut act).map_err(failed)?;
+                self.logical.sieved(if is_sieve { sieved.keys } else { 0 });
                 if found.rows.len() >= rows_max {
                     return Ok(found.batch(false));
                 }
-                if last.is_empty() {
-                    break;
-                }
+                let Some(mut last) = sieved.last else { break };
                 match direction {
                     Direction::Ascending => {
                         last.push(0);

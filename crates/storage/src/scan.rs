@@ -4,7 +4,7 @@ use bytes::Bytes;
 use item::Item;
 use model::container::path::Segment;
 use model::partition_key::PartitionKey;
-use store::{Direction, Range, ScanOptions, Space, View};
+use store::{Direction, Range, ScanOptions, Sieved, Space, View, Wanted};
 
 use crate::cache::ItemCache;
 use crate::keys;
@@ -163,6 +163,17 @@ impl PartitionReader<'_> {
         act: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<()> {
         Ok(self.view.reader().for_each_key(Space::Term, range, direction, act)?)
+    }
+
+    /// Hands those term keys of a range to `act` whose ordinals are wanted.
+    pub fn sieve_terms(
+        &self,
+        range: &Range,
+        direction: Direction,
+        wanted: &Wanted,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Sieved> {
+        Ok(self.view.reader().sieve(Space::Term, range, direction, wanted, act)?)
     }
 
     /// Term keys of a range, in order or reverse.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Space};
+use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Sieved, Space, Wanted};
 
 use crate::engine::block::Block;
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
-use crate::engine::table::{Near, Reads};
+use crate::engine::table::{Near, Reads, Table};
 use crate::engine::tree::Tree;
 use crate::engine::{Entry, Part, State};
 
@@ -76,6 +76,17 @@ impl SnapshotReader {
             Direction::Backward => Some(walk.start),
         };
         Ok(Merged::new(sources, walk.direction, limit))
+    }
+
+    /// The table that all keys of a walk are in, if it is one: most of what rests is.
+    fn only_table(&self, walk: &Walk<'_>) -> Option<&Table> {
+        let is_in = |key: &[u8]| walk.end.is_none_or(|end| key < end);
+        if self.trees(walk.part).any(|tree| tree.from(walk.start).key().is_some_and(is_in)) {
+            return None;
+        }
+        let tables = self.state.tables[walk.part as usize].iter();
+        let mut tables = tables.filter(|table| table.may_overlap(walk.start, walk.end));
+        tables.next().filter(|_| tables.next().is_none()).map(|table| &**table)
     }
 
     /// The value of a key, as `take` has it. `near` has a place for each table, or none.
@@ -154,6 +165,26 @@ impl Reader for SnapshotReader {
             true => Ok(()),
             false => self.walk(&walk(space, range, direction), |key, _| Ok(act(key))),
         }
+    }
+
+    fn sieve(
+        &self,
+        space: Space,
+        range: &Range,
+        direction: Direction,
+        wanted: &Wanted,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Sieved> {
+        if range.is_empty() {
+            return Ok(Sieved::default());
+        }
+        let walk = walk(space, range, direction);
+        if let Some(table) = self.only_table(&walk) {
+            return table.sieve((walk.start, walk.end), direction, wanted, act);
+        }
+        let mut sieved = Sieved::default();
+        self.walk(&walk, |key, _| Ok(sieved.look_at(key, wanted, act)))?;
+        Ok(sieved)
     }
 
     fn count(&self, space: Space, range: &Range) -> Result<u64> {

@@ -38,7 +38,7 @@ pub use commit::{
     Token, Write, ticket,
 };
 pub use error::{Error, Result};
-pub use read::{Direction, Page, Range, Reader, Row, ScanOptions};
+pub use read::{Direction, Page, Range, Reader, Row, ScanOptions, Sieved, Wanted, tail_of};
 pub use tokens::RecentTokens;
 pub use view::{LogId, Positions, View};
 

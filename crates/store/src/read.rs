@@ -117,6 +117,50 @@ impl Page {
     }
 }
 
+/// Which keys a [`sieve`](Reader::sieve) lets through.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Their tails.
+    pub tails: std::ops::Range<u64>,
+    /// Keys to look at, about.
+    pub keys_max: usize,
+}
+
+/// What a [`sieve`](Reader::sieve) did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sieved {
+    /// Keys looked at.
+    pub keys: usize,
+    /// Where to go on, past this key, if there may be more.
+    pub last: Option<Vec<u8>>,
+}
+
+impl Sieved {
+    /// Looks at one key and says whether to go on.
+    pub fn look_at(
+        &mut self,
+        key: &[u8],
+        wanted: &Wanted,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> bool {
+        self.keys += 1;
+        let goes_on = !wanted.tails.contains(&tail_of(key)) || act(key);
+        let is_cut = !goes_on || self.keys >= wanted.keys_max;
+        if is_cut {
+            self.last = Some(key.to_vec());
+        }
+        !is_cut
+    }
+}
+
+/// The number that the last eight bytes of a key are, big-endian; or all of them, if they are fewer.
+pub fn tail_of(key: &[u8]) -> u64 {
+    match key.last_chunk() {
+        Some(tail) => u64::from_be_bytes(*tail),
+        None => key.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    }
+}
+
 /// Reads on one snapshot. Implementations are cheap to share and never change what they show (S5).
 pub trait Reader: Send + Sync {
     /// The value of one key.
@@ -154,6 +198,21 @@ pub trait Reader: Send + Sync {
                 Direction::Backward => rest.end = Some(last.key.to_vec()),
             }
         }
+    }
+
+    /// Hands those keys of `range` to `act` whose [`tail_of`] is wanted, in the order walked, until it
+    /// says false or enough keys were looked at. For those who want few of many.
+    fn sieve(
+        &self,
+        space: Space,
+        range: &Range,
+        direction: Direction,
+        wanted: &Wanted,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Sieved> {
+        let mut sieved = Sieved::default();
+        self.for_each_key(space, range, direction, &mut |key| sieved.look_at(key, wanted, act))?;
+        Ok(sieved)
     }
 
     /// How many keys lie in `range`.

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use store::tail_of;
 
 use super::Entry;
 
@@ -137,6 +138,53 @@ impl Block {
         None
     }
 
+    pub(crate) fn intervals(&self) -> usize {
+        self.restarts
+    }
+
+    /// Looks at the keys of an interval: those from `start` on and before `end` whose tails are
+    /// wanted are in the sieve afterwards.
+    pub(crate) fn sieve(
+        &self,
+        interval: usize,
+        within: Option<(&[u8], Option<&[u8]>)>,
+        tails: &std::ops::Range<u64>,
+        sieve: &mut Sieve,
+    ) {
+        sieve.clear();
+        let mut at = self.restart(interval);
+        let end = self.interval_end(interval);
+        while at < end {
+            let raw = self.raw(at);
+            at = raw.next;
+            sieve.key.truncate(raw.shared);
+            sieve.key.extend_from_slice(&self.bytes[raw.key]);
+            let is_within = within.is_none_or(|(start, end)| {
+                sieve.key.as_slice() >= start && end.is_none_or(|end| sieve.key.as_slice() < end)
+            });
+            if raw.is_deleted || !is_within {
+                continue;
+            }
+            sieve.looked_at += 1;
+            if tails.contains(&tail_of(&sieve.key)) {
+                sieve.found.extend_from_slice(&sieve.key);
+                sieve.ends.push(sieve.found.len());
+            }
+        }
+    }
+
+    /// The first key of an interval.
+    pub(crate) fn first_key(&self, interval: usize) -> &[u8] {
+        &self.bytes[self.raw(self.restart(interval)).key]
+    }
+
+    fn interval_end(&self, interval: usize) -> usize {
+        match interval + 1 < self.restarts {
+            true => self.restart(interval + 1),
+            false => self.end,
+        }
+    }
+
     fn restart(&self, interval: usize) -> usize {
         let at = self.end + 4 * interval;
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap_or_default()) as usize
@@ -189,6 +237,34 @@ impl Block {
             true => Entry::Deleted,
             false => Entry::Value(&self.bytes[raw.value.clone()]),
         }
+    }
+}
+
+/// Keys that were found among those of an interval.
+#[derive(Default)]
+pub(crate) struct Sieve {
+    /// The key looked at last.
+    pub(crate) key: Vec<u8>,
+    pub(crate) looked_at: usize,
+    found: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Sieve {
+    fn clear(&mut self) {
+        self.key.clear();
+        self.found.clear();
+        self.ends.clear();
+        self.looked_at = 0;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.found[start..self.ends[at]]
     }
 }
 
@@ -348,10 +424,7 @@ impl BlockCursor {
         self.at = 0;
         self.keys.clear();
         self.decoded.clear();
-        let end = match interval + 1 < block.restarts {
-            true => block.restart(interval + 1),
-            false => block.end,
-        };
+        let end = block.interval_end(interval);
         let (mut at, mut last) = (block.restart(interval), 0);
         while at < end {
             let raw = block.raw(at);

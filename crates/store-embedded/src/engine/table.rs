@@ -21,10 +21,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use store::{Error, Result};
+use store::{Direction, Error, Result, Sieved, Wanted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Block, BlockBuilder, BlockCursor};
+use super::block::{Block, BlockBuilder, BlockCursor, Sieve};
 use super::cache::BlockCache;
 use super::filter::{Filter, hash};
 use super::{Entry, damaged, fault};
@@ -301,6 +301,43 @@ impl Table {
         Ok(cursor)
     }
 
+    /// See [`store::Reader::sieve`]; what is deleted here is nowhere else.
+    pub(crate) fn sieve(
+        &self,
+        (start, end): (&[u8], Option<&[u8]>),
+        direction: Direction,
+        wanted: &Wanted,
+        act: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Sieved> {
+        let (mut sieve, mut keys) = (Sieve::default(), 0);
+        let first = self.index.block_of(start);
+        let last = end.map_or(self.index.len(), |end| self.index.block_of(end));
+        let mut blocks = first..self.index.len().min(last + 1);
+        while let Some(number) = step(&mut blocks, direction) {
+            let block = self.block(number, Reads::Again)?;
+            let within = (number == first || number >= last).then_some((start, end));
+            let mut intervals = 0..block.intervals();
+            while let Some(interval) = step(&mut intervals, direction) {
+                block.sieve(interval, within, &wanted.tails, &mut sieve);
+                keys += sieve.looked_at;
+                let mut found = 0..sieve.len();
+                while let Some(at) = step(&mut found, direction) {
+                    if !act(sieve.get(at)) {
+                        return Ok(Sieved { keys, last: Some(sieve.get(at).to_vec()) });
+                    }
+                }
+                if keys >= wanted.keys_max {
+                    let last = match direction {
+                        Direction::Forward => std::mem::take(&mut sieve.key),
+                        Direction::Backward => block.first_key(interval).to_vec(),
+                    };
+                    return Ok(Sieved { keys, last: Some(last) });
+                }
+            }
+        }
+        Ok(Sieved { keys, last: None })
+    }
+
     fn block(&self, number: usize, reads: Reads) -> Result<Arc<Block>> {
         if let Some(block) = self.cache.get(self.number, number as u32) {
             return Ok(block);
@@ -358,6 +395,14 @@ impl Drop for Table {
             // What stays behind is removed at the next start.
             let _ = std::fs::remove_file(&self.path);
         }
+    }
+}
+
+/// The next number of a range, from either end.
+fn step(numbers: &mut std::ops::Range<usize>, direction: Direction) -> Option<usize> {
+    match direction {
+        Direction::Forward => numbers.next(),
+        Direction::Backward => numbers.next_back(),
     }
 }
 

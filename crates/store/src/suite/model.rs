@@ -11,7 +11,8 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{Fixture, Harness, b};
 use crate::{
-    Commit, Direction, LogId, Mark, Merge, Precondition, Range, ScanOptions, Space, View, Write,
+    Commit, Direction, LogId, Mark, Merge, Precondition, Range, ScanOptions, Space, View, Wanted,
+    Write, tail_of,
 };
 
 /// One step of a run.
@@ -176,6 +177,7 @@ fn check(view: &View, model: &Model, step: &Step) {
             let rows: Vec<_> = page.rows.into_iter().map(|row| (row.key, row.value)).collect();
             assert_eq!((rows, page.is_cut), model.scan(*space, range, options));
             check_walk(view, model, *space, range, options);
+            check_sieve(view, model, *space, range, options);
         }
         Step::Commits(_) | Step::KeepView | Step::Flush | Step::Compact | Step::Reopen => {}
     }
@@ -192,6 +194,32 @@ fn check_walk(view: &View, model: &Model, space: Space, range: &Range, options: 
     let options = ScanOptions { bytes_max: usize::MAX, ..*options };
     let expect = model.scan(space, range, &options).0.into_iter().map(|(key, _)| key);
     assert!(keys.into_iter().eq(expect), "{range:?}");
+}
+
+/// Keys by their tails, going on wherever the sieve stopped.
+fn check_sieve(view: &View, model: &Model, space: Space, range: &Range, options: &ScanOptions) {
+    let options = ScanOptions { rows_max: usize::MAX, bytes_max: usize::MAX, ..*options };
+    let wanted = Wanted { tails: 3..0x6200, keys_max: 2 };
+    let (mut rest, mut found, mut looked_at) = (range.clone(), Vec::new(), 0);
+    loop {
+        let mut act = |key: &[u8]| {
+            found.push(Bytes::copy_from_slice(key));
+            !found.len().is_multiple_of(3)
+        };
+        let sieved = view.reader().sieve(space, &rest, options.direction, &wanted, &mut act);
+        let sieved = sieved.unwrap();
+        looked_at += sieved.keys;
+        match (sieved.last, options.direction) {
+            (None, _) => break,
+            (Some(last), Direction::Forward) => rest.start = [&last[..], &[0]].concat(),
+            (Some(last), Direction::Backward) => rest.end = Some(last),
+        }
+    }
+    let all = model.scan(space, range, &options).0;
+    assert!(looked_at >= all.len(), "{looked_at} keys of {}", all.len());
+    let keys = all.into_iter().map(|(key, _)| key);
+    let expect = keys.filter(|key| wanted.tails.contains(&tail_of(key)));
+    assert!(found.iter().cloned().eq(expect), "{range:?} {found:?}");
 }
 
 fn step() -> impl Strategy<Value = Step> {
