@@ -38,6 +38,52 @@ fn rows(db: &Db, c: &Container, scope: &Scope, query: &QueryText, items_max: usi
     }
 }
 
+/// Rows, charge and work of each page.
+fn pages(
+    db: &Db,
+    c: &Container,
+    query: &str,
+    items_max: usize,
+    ctx: impl Fn() -> base::Ctx,
+) -> Vec<(Vec<bytes::Bytes>, RequestCharge, base::MeterReading)> {
+    let mut pages = Vec::new();
+    let mut continuation = None;
+    loop {
+        let page =
+            PageRequest { items_max: Some(items_max), continuation, ..PageRequest::default() };
+        let scope = Scope::Container;
+        let found = db.engine.query_items(&ctx(), c, &scope, &text(query), &page).unwrap();
+        pages.push((found.rows, found.charge, found.meter));
+        match found.continuation {
+            Some(token) => continuation = Some(token),
+            None => return pages,
+        }
+    }
+}
+
+#[test]
+fn threads_change_neither_rows_nor_charges() {
+    on_every_store(|db| {
+        let c = db.container_with(json!({}), Some(Throughput::Manual(240_000)));
+        for n in 0..300 {
+            let mut body =
+                json!({"id": n.to_string(), "pk": n, "n": n % 10, "s": format!("v{}", n % 4)});
+            if n % 3 > 0 {
+                body["opt"] = json!(n);
+            }
+            db.create(&c, body).unwrap();
+        }
+        for query in QUERIES.into_iter().chain(ORDERED) {
+            for items_max in [1, 7, 1000] {
+                // Work on trial stays on one thread.
+                let alone = pages(db, &c, query, items_max, || db.ctx().on_trial());
+                let together = pages(db, &c, query, items_max, || db.ctx());
+                assert_eq!(alone, together, "{query} in pages of {items_max}");
+            }
+        }
+    });
+}
+
 fn load(db: &Db, throughput: u32, definition: serde_json::Value) -> Arc<Container> {
     let c = db.container_with(definition, Some(Throughput::Manual(throughput)));
     for n in 0..60 {

@@ -166,3 +166,54 @@ impl<T: Beginning> Ahead<T> {
         Ok(beginning)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::testing::VecSource;
+
+    fn with_reader(test: impl Fn(Reader<'_>)) {
+        let source = VecSource::new(Vec::new(), 1);
+        let ctx = Ctx::background();
+        test(Reader { ctx: &ctx, source: &source, probes: &[], memory_bytes_max: 0 });
+    }
+
+    /// Two that meet cannot be on one thread.
+    #[test]
+    fn several_threads_take_part() {
+        if thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return;
+        }
+        with_reader(|reader| {
+            let meeting = Barrier::new(2);
+            let mut parts: Vec<usize> = (0..100).collect();
+            let work = |reader: Reader<'_>, part: &mut usize| {
+                if *part < 2 {
+                    meeting.wait();
+                }
+                reader.ctx.meter().at(*part).terms_read(*part as u64);
+                *part += 1;
+                *part
+            };
+            // Another test may have all helpers at this moment.
+            let done = std::iter::repeat_with(|| spread(reader, &mut parts, work)).flatten().next();
+            for (at, (result, meter)) in done.unwrap().into_iter().enumerate() {
+                assert_eq!(result, at + 1);
+                assert_eq!(meter.read().terms_read, at as u64);
+            }
+            assert!(parts.iter().copied().eq(1..=100));
+            assert_eq!(reader.ctx.meter().read().terms_read, 0, "nothing is used yet");
+        });
+    }
+
+    #[test]
+    fn few_parts_are_left_alone() {
+        with_reader(|reader| {
+            let mut parts = vec![0; PARTITIONS_MIN - 1];
+            assert!(spread(reader, &mut parts, |_, part| *part = 1).is_none());
+            assert!(parts.iter().all(|part| *part == 0));
+        });
+    }
+}
