@@ -29,6 +29,10 @@ use logical::Logical;
 
 /// Items looked at between two looks at the clock.
 const ROWS: usize = 256;
+/// Bytes of items that are held at once, and items that are read before it is known how large they
+/// are.
+const BATCH_BYTES: usize = 4 << 20;
+const ITEMS_FIRST: usize = 2;
 /// Index entries looked at between two looks at the clock.
 const ENTRIES: usize = 1024;
 /// The same for entries of which few are wanted.
@@ -354,10 +358,19 @@ impl Source for ContainerSource<'_> {
             return Ok(found);
         }
         let reader = self.reader(partition);
-        let mut found = Vec::with_capacity(ordinals.len());
-        for some in ordinals.chunks(ROWS) {
+        let mut found: Vec<Option<Item>> = Vec::with_capacity(ordinals.len());
+        let mut bytes = 0;
+        while found.len() < ordinals.len() && bytes < BATCH_BYTES {
             check_deadline(ctx)?;
-            found.extend(reader.by_ordinals(some).map_err(failed)?);
+            // The first tell how large the others are.
+            let most = match found.len() {
+                0 => ITEMS_FIRST,
+                len => ((BATCH_BYTES - bytes) / (bytes / len).max(64)).clamp(1, ROWS),
+            };
+            let rest = &ordinals[found.len()..];
+            let some = reader.by_ordinals(&rest[..most.min(rest.len())]).map_err(failed)?;
+            bytes += some.iter().flatten().map(Item::text_len).sum::<usize>();
+            found.extend(some);
         }
         for slot in &mut found {
             if slot.as_ref().is_some_and(|item| !self.is_found(&reader, item)) {

@@ -127,6 +127,30 @@ const ORDERED: [&str; 5] = [
     "SELECT VALUE c.id FROM c ORDER BY c.n OFFSET 5 LIMIT 17",
 ];
 
+/// Batches end where items are large, and what is read ahead has a bound.
+#[test]
+fn large_items_come_once_each() {
+    on_every_store(|db| {
+        let c = db.container_with(json!({}), Some(Throughput::Manual(120_000)));
+        let filler = "x".repeat(1 << 20);
+        for n in 0..40 {
+            let body = json!({"id": format!("{n:02}"), "pk": n % 20, "n": n % 2, "s": filler});
+            db.create(&c, body).unwrap();
+        }
+        let wholes = ["SELECT * FROM c WHERE c.n >= 0", "SELECT * FROM c WHERE c.n IN (0, 1)"];
+        for query in wholes.into_iter().chain(["SELECT * FROM c ORDER BY c.id"]) {
+            let pages = pages(db, &c, query, 1000, || db.ctx());
+            assert!(pages.len() >= 10, "a page has four megabytes");
+            let mut found: Vec<String> = pages.iter().flat_map(|page| ids(&page.0)).collect();
+            found.sort();
+            assert!(found.into_iter().eq((0..40).map(|n| format!("{n:02}"))), "{query}");
+        }
+        let one = &Scope::PartitionKey(PartitionKey::parse("[7]").unwrap());
+        let found = rows(db, &c, one, &text("SELECT VALUE c.id FROM c WHERE c.n = 1"), 1000);
+        assert_eq!(found, ["\"07\"", "\"27\""]);
+    });
+}
+
 /// Without an index on user properties everything is a scan: the oracle for the index.
 #[test]
 fn index_scan_partitions_and_pages_agree() {

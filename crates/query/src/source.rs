@@ -103,7 +103,8 @@ pub trait Source: Sync {
         Ok(Ordinals::of(self.entries(ctx, partition, span, ascending, after, rows_max)?))
     }
 
-    /// The items at these ordinals, each if it is visible and in scope.
+    /// The items at the first of these ordinals, each if it is visible and in scope: as many as may be
+    /// held at once, at least one.
     fn items(
         &self,
         ctx: &Ctx,

@@ -18,6 +18,9 @@ use crate::{Error, Source, Span};
 /// Fewer partitions are not worth a thread.
 const PARTITIONS_MIN: usize = 8;
 
+/// What was read and is not used yet may have so many bytes; then the rest is left for later.
+const HELD_BYTES_MAX: usize = 16 << 20;
+
 /// Threads that could help besides those that queries run on.
 static IDLE: LazyLock<AtomicUsize> = LazyLock::new(|| {
     AtomicUsize::new(thread::available_parallelism().map_or(0, |cores| cores.get() - 1))
@@ -113,8 +116,8 @@ pub(super) fn spread<P: Send, R: Send>(
 
 /// The beginnings of partitions that are read one after the other.
 pub(super) struct Ahead<T> {
-    /// The first of them belongs to partition `next`.
-    ready: VecDeque<Done<Result<T, Error>>>,
+    /// The first of them belongs to partition `next`; nothing where there was no room.
+    ready: VecDeque<Done<Option<Result<T, Error>>>>,
     next: usize,
     /// Partitions that were used, and rows that were found in them.
     used: usize,
@@ -131,6 +134,9 @@ impl<T> Default for Ahead<T> {
 pub(super) trait Beginning: Send {
     /// How many rows were found in it.
     fn rows(&self) -> usize;
+
+    /// How many bytes they have.
+    fn bytes(&self) -> usize;
 }
 
 impl<T: Beginning> Ahead<T> {
@@ -150,17 +156,26 @@ impl<T: Beginning> Ahead<T> {
             let probably = wanted.saturating_mul(self.used) / self.rows.max(1);
             let end = reader.source.partitions().min(partition.saturating_add(probably));
             let mut parts: Vec<usize> = (partition..end).collect();
-            let done = spread(reader, &mut parts, |reader, partition| read(reader, *partition));
+            let held = AtomicUsize::new(0);
+            let done = spread(reader, &mut parts, |reader, partition| {
+                if held.load(Ordering::Relaxed) > HELD_BYTES_MAX {
+                    return None;
+                }
+                let beginning = read(reader, *partition);
+                let bytes = beginning.as_ref().map_or(0, Beginning::bytes);
+                held.fetch_add(bytes, Ordering::Relaxed);
+                Some(beginning)
+            });
             self.ready = done.unwrap_or_default().into();
         }
         self.used += 1;
         self.next = partition + 1;
         let beginning = match self.ready.pop_front() {
-            Some((result, meter)) => {
+            Some((Some(result), meter)) => {
                 reader.ctx.meter().add(&meter);
                 result?
             }
-            None => read(reader, partition)?,
+            Some((None, _)) | None => read(reader, partition)?,
         };
         self.rows += beginning.rows();
         Ok(beginning)

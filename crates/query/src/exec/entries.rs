@@ -42,6 +42,11 @@ impl Beginning for Stretch<'_> {
     fn rows(&self) -> usize {
         self.found.len()
     }
+
+    fn bytes(&self) -> usize {
+        let items = self.found.iter().filter_map(|(_, item)| item.as_ref());
+        items.map(Item::text_len).sum()
+    }
 }
 
 impl<'a> EntryWalk<'a> {
@@ -158,7 +163,13 @@ impl<'a> Stretch<'a> {
                 self.common_entries(reader, partition, span, rows_wanted)?
             }
         };
+        let count = entries.len();
         self.found.extend(reader.items_of(partition, entries)?);
+        if self.found.len() < count {
+            // The rest is read again when it is wanted, and so are the lists.
+            (self.after, self.is_last) = (self.found.back().map(|(entry, _)| entry.clone()), false);
+            self.lists.clear();
+        }
         Ok(self)
     }
 

@@ -90,7 +90,14 @@ impl<'a> KeyWalk<'a> {
             Some(last) if alike >= LEAP => Some(Position { ordinal: u64::MAX, ..last }),
             other => other,
         };
-        for (_, item) in self.reader.items_of(partition, fresh)? {
+        let count = fresh.len();
+        let found = self.reader.items_of(partition, fresh)?;
+        if let Some((last, _)) = found.last().filter(|_| found.len() < count) {
+            // The rest is read again.
+            (self.after, self.is_last) = (Some(last.clone()), false);
+            self.last_key = Some(last.key.clone());
+        }
+        for (_, item) in found {
             item.iter().for_each(|item| self.reader.loaded(partition, item));
             self.buffer.extend(item);
         }

@@ -76,6 +76,8 @@ struct Cursor {
 
 /// Pages of a partition are so many times its share of the rows wanted.
 const PAGE_SHARES: usize = 5;
+/// Pages end early at so many bytes.
+const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Entries read at once, at most.
 const ENTRIES_MAX: usize = 256;
 
@@ -130,7 +132,10 @@ impl Cursor {
         match fill {
             Fill::Entry(_) => !self.buffer.is_empty(),
             Fill::Page(items) => {
-                self.buffer.iter().filter(|found| found.1.is_some()).count() >= items
+                let found = self.buffer.iter().filter_map(|found| found.1.as_ref());
+                let sizes = found.map(Item::text_len);
+                let (count, bytes) = sizes.fold((0, 0), |sum, size| (sum.0 + 1, sum.1 + size));
+                count >= items || bytes >= PAGE_BYTES_MAX
             }
         }
     }
@@ -150,7 +155,12 @@ impl Cursor {
         self.after = batch.rows.last().cloned().or(self.after.take());
         self.is_last = batch.is_last || batch.rows.is_empty();
         self.members.learn(reader, partition)?;
+        let count = batch.rows.len();
         let found = reader.items_among(partition, batch.rows, &mut self.members)?;
+        if found.len() < count {
+            // The rest is read again when it is wanted.
+            (self.after, self.is_last) = (found.last().map(|(entry, _)| entry.clone()), false);
+        }
         self.buffer.extend(found);
         self.batch = match self.members.is_known() {
             // Nothing is loaded in vain any more, so that much can be read at once.

@@ -49,13 +49,15 @@ impl<'a> SetWalk<'a> {
                 None => self.collect()?,
             };
             let wanted: Vec<u64> = ordinals.drain(..rows_max.min(ordinals.len())).collect();
-            self.ordinals = Some(ordinals);
             if wanted.is_empty() {
-                (self.partition, self.after, self.ordinals) = (self.partition + 1, None, None);
+                (self.partition, self.after) = (self.partition + 1, None);
                 continue;
             }
             let Reader { ctx, source, .. } = self.reader;
-            let items = source.items(ctx, self.partition, &wanted)?.into_iter().flatten();
+            let items = source.items(ctx, self.partition, &wanted)?;
+            wanted[items.len()..].iter().rev().for_each(|&ordinal| ordinals.push_front(ordinal));
+            self.ordinals = Some(ordinals);
+            let items = items.into_iter().flatten();
             self.buffer.extend(items.filter(|item| self.reader.passes(item)));
         }
         let partition = self.partition;

@@ -88,11 +88,15 @@ impl Run<'_> {
             self.reader().loaded(partition, item);
             return self.add_members(item, members.len(), grouping, groups);
         }
-        for ordinals in members.chunks(ENTRIES) {
-            for item in self.source.items(self.ctx, partition, ordinals)?.iter().flatten() {
+        let mut rest = members;
+        while !rest.is_empty() {
+            let some = &rest[..rest.len().min(ENTRIES)];
+            let items = self.source.items(self.ctx, partition, some)?;
+            for item in items.iter().flatten() {
                 self.reader().loaded(partition, item);
                 self.add_members(item, 1, grouping, groups)?;
             }
+            rest = &rest[items.len()..];
         }
         Ok(())
     }

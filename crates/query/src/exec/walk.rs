@@ -127,19 +127,15 @@ pub(super) struct Reader<'a> {
 pub(super) type Found = (Position, Option<Item>);
 
 impl Reader<'_> {
-    /// The items of entries, with them.
-    pub fn items_of(
-        &self,
-        partition: usize,
-        entries: Vec<Position>,
-    ) -> Result<impl Iterator<Item = Found>, Error> {
+    /// The items of the first entries, with them.
+    pub fn items_of(&self, partition: usize, entries: Vec<Position>) -> Result<Vec<Found>, Error> {
         let ordinals: Vec<u64> = entries.iter().map(|entry| entry.ordinal).collect();
         let items = self.source.items(self.ctx, partition, &ordinals)?;
         let pairs = entries.into_iter().zip(items);
-        Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))))
+        Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))).collect())
     }
 
-    /// The items of entries, with them, of those that may be wanted.
+    /// The first entries, with the items of those that may be wanted.
     pub fn items_among(
         &self,
         partition: usize,
@@ -153,7 +149,8 @@ impl Reader<'_> {
         for entry in entries {
             let mut item = None;
             if members.may_have(entry.ordinal) {
-                item = items.next().flatten().filter(|item| self.passes(item));
+                let Some(next) = items.next() else { break };
+                item = next.filter(|item| self.passes(item));
                 members.note(item.is_some());
             }
             found.push((entry, item));
