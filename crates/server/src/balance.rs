@@ -17,8 +17,8 @@ use store_embedded::EmbeddedStore;
 const PARTS: u64 = 16;
 const ITEMS_MIN: u64 = 2;
 const BLOCKS_MIN: u64 = 4;
-/// The part of items at first: blocks are there before anything is asked.
-const ITEMS_FIRST: u64 = 5;
+/// The part of items at first.
+const ITEMS_FIRST: u64 = 8;
 /// An item that is found saves looking for two blocks, and a copy.
 const BLOCKS_PER_ITEM: u64 = 3;
 /// Fewer hits in a second say nothing.

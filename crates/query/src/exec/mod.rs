@@ -404,7 +404,7 @@ fn project_kept<'a>(
     let row = project(projection, item, env)?;
     Ok(match projection {
         Projection::Value(Expr::Slot(0)) => row.map(|row| Bytes::copy_from_slice(&row)),
-        _ => row,
+        Projection::Value(_) | Projection::Object(_) => row,
     })
 }
 
