@@ -38,13 +38,14 @@ pub fn start(items: Arc<dyn Cache>, store: Arc<EmbeddedStore>) -> Worker {
         let is_wanted = || !signal.is_stopping();
         store.warm(is_wanted);
         let mut before = (items.usage(), blocks.usage());
+        let total = before.0.bytes_max + before.1.bytes_max;
         while signal.wait(INTERVAL) {
             let now = (items.usage(), blocks.usage());
             let of_late = |now: CacheUsage, before: CacheUsage| CacheUsage {
                 hits: now.hits - before.hits,
                 ..now
             };
-            let next = moved(of_late(now.0, before.0), of_late(now.1, before.1));
+            let next = moved(total, of_late(now.0, before.0), of_late(now.1, before.1));
             before = now;
             let Some((items_max, blocks_max)) = next else { continue };
             tracing::debug!(items_max, blocks_max, "memory of caches moved");
@@ -62,20 +63,23 @@ pub fn start(items: Arc<dyn Cache>, store: Arc<EmbeddedStore>) -> Worker {
 }
 
 /// The new sizes of the caches, given what they did since the last time; `None` if all is well.
-fn moved(items: CacheUsage, blocks: CacheUsage) -> Option<(u64, u64)> {
+fn moved(total: u64, items: CacheUsage, blocks: CacheUsage) -> Option<(u64, u64)> {
     if items.hits + blocks.hits < HITS_MIN {
         return None;
     }
-    let total = items.bytes_max + blocks.bytes_max;
     let part = total / PARTS;
     // Hits per byte, compared crosswise.
     let of_items = u128::from(items.hits * BLOCKS_PER_ITEM) * u128::from(blocks.bytes.max(1));
     let of_blocks = u128::from(blocks.hits) * u128::from(items.bytes.max(1));
     let is_full = |cache: CacheUsage| cache.bytes + part / 2 >= cache.bytes_max;
-    let items_max = match of_items > of_blocks {
-        true if is_full(items) => (items.bytes_max + part).min(total - BLOCKS_MIN * part),
-        false if is_full(blocks) => items.bytes_max.saturating_sub(part).max(ITEMS_MIN * part),
-        true | false => items.bytes_max,
+    // One that is a little better today may be a little worse tomorrow.
+    let is_better = |one: u128, other: u128| one > other + other / 4;
+    let items_max = if is_better(of_items, of_blocks) && is_full(items) {
+        (items.bytes_max + part).min(total - BLOCKS_MIN * part)
+    } else if is_better(of_blocks, of_items) && is_full(blocks) {
+        items.bytes_max.saturating_sub(part).max(ITEMS_MIN * part)
+    } else {
+        items.bytes_max
     };
     (items_max != items.bytes_max).then_some((items_max, total - items_max))
 }
@@ -95,7 +99,7 @@ mod tests {
         let (mut items, mut blocks) = first(256 * MIB);
         for _ in 0..100 {
             let usage = |bytes, hits| CacheUsage { bytes, bytes_max: bytes, hits };
-            let next = moved(usage(items, items_hits), usage(blocks, blocks_hits));
+            let next = moved(256 * MIB, usage(items, items_hits), usage(blocks, blocks_hits));
             (items, blocks) = next.unwrap_or((items, blocks));
             assert_eq!(items + blocks, 256 * MIB);
         }
@@ -112,7 +116,9 @@ mod tests {
 
     #[test]
     fn it_stays_where_it_is() {
+        let moved = |items, blocks| moved(256 * MIB, items, blocks);
         assert_eq!(moved(full(160, 100), full(96, 500)), None, "hardly anything happened");
+        assert_eq!(moved(full(128, 10_000), full(128, 30_000)), None, "both are of like use");
         let empty = CacheUsage { bytes: 0, ..full(96, 100_000) };
         assert_eq!(moved(full(160, 0), empty), None, "there is room");
         assert_eq!(moved(full(192, 100_000), full(64, 0)), None, "the rest is kept");

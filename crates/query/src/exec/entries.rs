@@ -112,6 +112,10 @@ impl<'a> EntryWalk<'a> {
             }
             false => stretch.fetch(self.reader, self.partition, (span, also), rows_max)?,
         };
+        if also.is_empty() && self.stretch.found.len() >= rows_max {
+            // As it would be if no more had been asked for, ahead of time.
+            self.stretch.is_last = false;
+        }
         Ok(true)
     }
 

@@ -24,19 +24,25 @@ pub(super) struct KeyWalk<'a> {
     partition: usize,
     after: Option<Position>,
     last_key: Option<Bytes>,
+    /// Entries whose items are to be looked at.
+    fresh: Vec<Position>,
     buffer: VecDeque<Item>,
     is_last: bool,
 }
 
 impl<'a> KeyWalk<'a> {
     pub fn new(reader: Reader<'a>, span: &'a Span, lacking: Option<&'a Path>) -> KeyWalk<'a> {
-        let buffer = VecDeque::new();
+        let (fresh, buffer) = (Vec::new(), VecDeque::new());
         let (partition, after, last_key, is_last) = (0, None, None, false);
-        KeyWalk { reader, span, lacking, partition, after, last_key, buffer, is_last }
+        KeyWalk { reader, span, lacking, partition, after, last_key, fresh, buffer, is_last }
     }
 
     pub fn next(&mut self) -> Result<Option<Candidate>, Error> {
         while self.buffer.is_empty() {
+            if !self.fresh.is_empty() {
+                self.load()?;
+                continue;
+            }
             if self.is_last {
                 self.partition += 1;
                 (self.after, self.last_key, self.is_last) = (None, None, false);
@@ -75,14 +81,13 @@ impl<'a> KeyWalk<'a> {
         let batch = source.entries(ctx, partition, self.span, ascending, after, ENTRIES)?;
         self.is_last = batch.is_last || batch.rows.is_empty();
         self.reader.visited(partition, self.span, batch.rows.len() as u64);
-        let mut fresh = Vec::new();
         let last = batch.rows.last().cloned();
         let mut alike = 0;
         for entry in batch.rows {
             alike += 1;
             if entry.cut.is_some() || self.last_key.as_ref() != Some(&entry.key) {
                 self.last_key = Some(entry.key.clone());
-                fresh.push(entry);
+                self.fresh.push(entry);
                 alike = 0;
             }
         }
@@ -90,15 +95,15 @@ impl<'a> KeyWalk<'a> {
             Some(last) if alike >= LEAP => Some(Position { ordinal: u64::MAX, ..last }),
             other => other,
         };
-        let count = fresh.len();
-        let found = self.reader.items_of(partition, fresh)?;
-        if let Some((last, _)) = found.last().filter(|_| found.len() < count) {
-            // The rest is read again.
-            (self.after, self.is_last) = (Some(last.clone()), false);
-            self.last_key = Some(last.key.clone());
-        }
+        Ok(())
+    }
+
+    /// Looks at the items of some fresh entries.
+    fn load(&mut self) -> Result<(), Error> {
+        let found = self.reader.items_of(self.partition, self.fresh.clone())?;
+        self.fresh.drain(..found.len());
         for (_, item) in found {
-            item.iter().for_each(|item| self.reader.loaded(partition, item));
+            item.iter().for_each(|item| self.reader.loaded(self.partition, item));
             self.buffer.extend(item);
         }
         Ok(())

@@ -17,6 +17,8 @@ use store::tail_of;
 use super::Entry;
 
 const RESTART_EVERY: usize = 16;
+/// Parts of larger blocks are copied, unless they are most of it.
+const SHARED_BYTES_MAX: usize = 8 << 10;
 
 /// Makes a block.
 #[derive(Default)]
@@ -100,9 +102,14 @@ impl Block {
         (restarts > 0).then_some(Block { bytes, end, restarts })
     }
 
-    /// A part of it that stays when the block goes.
+    /// A part of it that stays when the block goes. It keeps all of the block in memory, so it is a
+    /// copy if that would be much more.
     pub(crate) fn share(&self, part: &[u8]) -> Bytes {
-        self.bytes.slice_ref(part)
+        let is_small = self.bytes.len() <= SHARED_BYTES_MAX;
+        match is_small || part.len() >= self.bytes.len() / 2 {
+            true => self.bytes.slice_ref(part),
+            false => Bytes::copy_from_slice(part),
+        }
     }
 
     /// Memory it takes.
@@ -532,6 +539,21 @@ mod tests {
                 assert_eq!(cursor().before(key).map(|c| c.key().to_vec()), before);
             }
         }
+    }
+
+    #[test]
+    fn a_small_part_does_not_keep_a_large_block() {
+        let mut builder = BlockBuilder::default();
+        builder.push(b"a", Entry::Value(&[1; 300]));
+        builder.push(b"b", Entry::Value(&[2; 1 << 20]));
+        let block = Block::new(builder.finish().to_vec()).unwrap();
+        let shares = |key: &[u8]| {
+            let value = block.get(key).unwrap().bytes();
+            let shared = block.share(value);
+            assert_eq!(shared, value);
+            shared.as_ptr() == value.as_ptr()
+        };
+        assert!(!shares(b"a") && shares(b"b"));
     }
 
     #[test]

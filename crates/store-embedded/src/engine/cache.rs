@@ -13,6 +13,9 @@ use super::block::Block;
 /// What a block costs beside its bytes.
 const OVERHEAD_BYTES: usize = 96;
 
+/// Room that is left in each part of the cache.
+const SLACK_BYTES: u64 = 16 << 10;
+
 /// A block of a table: their numbers.
 type Place = (u64, u32);
 
@@ -51,8 +54,15 @@ impl BlockCache {
 
     /// Whether nothing has to go for a block of this size.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        let weight = (bytes + OVERHEAD_BYTES) as u64;
-        self.blocks.weight() + weight < self.blocks.capacity()
+        (bytes + OVERHEAD_BYTES) as u64 <= self.room()
+    }
+
+    /// Bytes that can be put without anything having to go. The cache consists of parts that are
+    /// full one by one; what they may differ by is not counted.
+    pub(crate) fn room(&self) -> u64 {
+        let capacity = self.blocks.capacity();
+        let slack = (self.blocks.num_shards() as u64 * SLACK_BYTES).min(capacity / 16);
+        capacity.saturating_sub(self.blocks.weight() + slack)
     }
 
     /// Keeps a block that nobody asked for, if nothing has to go for it; says whether it does.

@@ -207,7 +207,7 @@ impl Engine {
         let state = self.core.now.lock().state.clone();
         let parts = [Part::Meta, Part::Key, Part::Term, Part::Item];
         let mut tables = parts.into_iter().flat_map(|part| state.tables[part as usize].iter());
-        let _ = tables.all(|table| table.warm(is_wanted));
+        let _ = tables.try_fold(self.core.cache.room(), |left, table| table.warm(left, is_wanted));
     }
 
     /// Opens or creates the engine's files in `directory`.

@@ -352,9 +352,11 @@ impl Table {
         Ok(block)
     }
 
-    /// Reads blocks in the order of the file into the cache until that is full, or `is_wanted` says
-    /// no. Returns whether it went to the end. What cannot be read is found out by those who need it.
-    pub(crate) fn warm(&self, is_wanted: &dyn Fn() -> bool) -> bool {
+    /// Reads blocks in the order of the file into the cache until they are `bytes`, the cache is full,
+    /// or `is_wanted` says no. Returns how many bytes are left, if it went to the end. What cannot be
+    /// read is found out by those who need it.
+    pub(crate) fn warm(&self, bytes: u64, is_wanted: &dyn Fn() -> bool) -> Option<u64> {
+        let mut left = bytes;
         let is_missing = |number: &usize| !self.cache.holds(self.number, *number as u32);
         let mut next = 0;
         while let Some(first) = (next..self.index.len()).find(is_missing) {
@@ -362,20 +364,21 @@ impl Table {
             let is_near = |number: &usize| self.index.block_ends[*number] - start <= WARM_BYTES;
             let end = (first + 1..self.index.len()).take_while(is_near).last().unwrap_or(first) + 1;
             let mut bytes = vec![0; (self.index.block_ends[end - 1] - start) as usize];
+            left = left.checked_sub(bytes.len() as u64)?;
             if !is_wanted() || read_at(&self.file, &mut bytes, start).is_err() {
-                return false;
+                return None;
             }
             for number in first..end {
                 let from = self.index.block_start(number) - start;
                 let to = self.index.block_ends[number] - start;
                 let block = checked(bytes[from as usize..to as usize].to_vec());
                 if !block.is_some_and(|b| self.cache.put_if_room(self.number, number as u32, b)) {
-                    return false;
+                    return None;
                 }
             }
             next = end;
         }
-        true
+        Some(left)
     }
 
     /// A block from the file; nothing if its sum is wrong.
@@ -703,13 +706,18 @@ mod tests {
             (Table::open(&path, 1, cache.clone()).unwrap(), cache)
         };
         let (table, cache) = opened(8 << 20);
-        assert!(!table.warm(&|| false));
+        assert_eq!(table.warm(8 << 20, &|| false), None);
         assert_eq!(held(&cache), 0);
-        assert!(table.warm(&|| true) && table.warm(&|| true));
+        let blocks = table.index.block_ends[table.index.len() - 1];
+        assert_eq!(table.warm(8 << 20, &|| true), Some((8 << 20) - blocks));
+        assert_eq!(table.warm(0, &|| true), Some(0), "nothing is left to do");
         assert_eq!(held(&cache), table.index.len());
         let (table, cache) = opened(128 << 10);
-        assert!(!table.warm(&|| true));
+        assert_eq!(table.warm(8 << 20, &|| true), None);
         assert!(held(&cache) > 0 && held(&cache) < table.index.len());
+        let (table, cache) = opened(8 << 20);
+        assert_eq!(table.warm(1000, &|| true), None);
+        assert_eq!(held(&cache), 0, "a piece is read as a whole");
     }
 
     #[test]
