@@ -1,37 +1,47 @@
-//! The one thread that writes.
+//! Who writes: one at a time, a thread of its own or a caller that waits.
 //!
-//! It sleeps on the queue, takes all that waits, and makes it one group: one batch, one sync, one
-//! publication. While it syncs, the next group gathers. Under relaxed durability groups are not
-//! synced; the thread wakes itself to do so within [`SYNC_WITHIN`].
+//! He takes all that waits and makes it one group: one batch, one sync, one publication. While he
+//! syncs, the next group gathers. A caller who waits and finds nobody at work is faster than a thread
+//! that has to be woken, twice: to begin and to answer. He does one group; what has gathered
+//! meanwhile is the thread's, so under load it is the thread that writes. It also is where disks are
+//! slow ([`QUICK`]): no caller shall be held up who could do something else.
+//!
+//! Under relaxed durability groups are not synced; the thread wakes itself to do so within
+//! [`SYNC_WITHIN`].
 //!
 //! INVARIANTS
 //! (W1) The order of a group is write, sync, hooks, publish, answer (S4, S6).
 //! (W2) A refusal is answered with its group: what it was decided on is durable by then.
 //! (W3) After a fault nothing more is written, and every waiting commit is answered (S7).
+//! (W4) Callers leave nothing unsynced: the thread would not know of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use store::{
-    BeforePublish, Commit, Durability, Error, LogId, Positions, RecentTokens, Result, Statistics,
-    TicketSender, Token, View,
+    BeforePublish, Commit, Durability, Error, Helper, LogId, Positions, RecentTokens, Result,
+    Statistics, TicketSender, Token, View,
 };
 
 use crate::directory::Directory;
 use crate::engine::Engine;
 use crate::group::{Group, advanced};
-use crate::queue::{Job, Queue, Taken};
+use crate::queue::{Begin, Job, Queue, Taken};
 use crate::reader::SnapshotReader;
 use crate::{Faults, Options, POSITIONS_GAP};
 
 /// How long a relaxed commit may stay unsynced.
 const SYNC_WITHIN: Duration = Duration::from_millis(900);
 
-/// What the committer and the callers share.
+/// A caller writes for himself if the last group took no longer.
+const QUICK: Duration = Duration::from_millis(2);
+
+/// What who writes and the callers share.
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) tokens: RecentTokens,
@@ -40,6 +50,8 @@ pub(crate) struct Shared {
     commits: AtomicU64,
     groups: AtomicU64,
     syncs: AtomicU64,
+    /// Whether the next group is likely to be written soon.
+    is_quick: AtomicBool,
 }
 
 impl Shared {
@@ -54,6 +66,7 @@ impl Shared {
             commits: AtomicU64::new(0),
             groups: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            is_quick: AtomicBool::new(true),
         }
     }
 
@@ -62,11 +75,11 @@ impl Shared {
         View::clone(&self.view.load())
     }
 
-    /// Hands a job to the committer.
-    pub(crate) fn enqueue(&self, job: Job, bytes: usize) -> Result<()> {
+    /// Has a job done after all before it.
+    pub(crate) fn enqueue(&self, job: Job, bytes: usize, begin: Begin) -> Result<()> {
         match self.poisoned() {
             Some(error) => Err(error),
-            None => self.queue.push(job, bytes),
+            None => self.queue.push(job, bytes, begin),
         }
     }
 
@@ -91,8 +104,16 @@ impl Shared {
     }
 }
 
-/// The thread's own state.
-pub(crate) struct Committer {
+/// The committer, for whoever is at work (Q2).
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    committer: Mutex<Committer>,
+    durability: Durability,
+    faults: Faults,
+}
+
+/// What writing needs.
+struct Committer {
     engine: Arc<Engine>,
     shared: Arc<Shared>,
     directory: Arc<Directory>,
@@ -117,59 +138,88 @@ struct Pending {
     needs_sync: bool,
 }
 
-impl Committer {
-    /// Starts the thread. It ends when the queue is closed and empty.
-    pub(crate) fn spawn(
+impl Writer {
+    pub(crate) fn new(
         engine: Arc<Engine>,
         shared: Arc<Shared>,
         directory: Arc<Directory>,
         options: Options,
-    ) -> Result<JoinHandle<()>> {
-        let mut committer = Committer {
+    ) -> Writer {
+        let committer = Committer {
             reader: Arc::new(engine.snapshot()),
             synced: shared.view().positions().clone(),
             engine,
-            shared,
+            shared: shared.clone(),
             directory,
             durability: options.durability,
-            faults: options.faults,
+            faults: options.faults.clone(),
             group: Group::default(),
             unsynced_since: None,
         };
+        let (durability, faults) = (options.durability, options.faults);
+        Writer { shared, committer: Mutex::new(committer), durability, faults }
+    }
+
+    /// Starts the thread. It ends when the queue is closed and empty.
+    pub(crate) fn spawn(self: Arc<Self>) -> Result<JoinHandle<()>> {
         std::thread::Builder::new()
             .name("committer".to_owned())
-            .spawn(move || committer.run_guarded())
+            .spawn(move || self.run())
             .map_err(|e| Error::Fault(format!("cannot start the committer: {e}")))
     }
 
-    /// A panic here, in a hook say, must not leave writers waiting (W3).
-    fn run_guarded(&mut self) {
-        if catch_unwind(AssertUnwindSafe(|| self.run())).is_err() {
-            self.shared.set_poison("the committer panicked".to_owned());
-            self.shared.queue.close();
-            while let Taken::Jobs(jobs) = self.shared.queue.take(None) {
-                self.refuse(jobs);
-            }
+    /// When a commit is to be begun: by the caller only if that leaves nothing unsynced (W4).
+    pub(crate) fn begin(&self, commit: &Commit) -> Begin {
+        let durability = commit.durability.unwrap_or(self.durability);
+        let is_synced = durability == Durability::Sync && self.durability == Durability::Sync;
+        match commit.is_awaited && is_synced && self.is_quick() {
+            true => Begin::WhenAwaited,
+            false => Begin::Now,
         }
     }
 
-    fn run(&mut self) {
+    fn is_quick(&self) -> bool {
+        self.shared.is_quick.load(Ordering::Relaxed) && !self.faults.are_writes_held()
+    }
+
+    fn run(&self) {
         loop {
-            match self.shared.queue.take(self.unsynced_since.map(|since| since + SYNC_WITHIN)) {
-                Taken::Jobs(jobs) if self.shared.poisoned().is_some() => self.refuse(jobs),
+            let since = self.committer.lock().unsynced_since;
+            match self.shared.queue.take(since.map(|since| since + SYNC_WITHIN)) {
                 Taken::Jobs(jobs) => self.commit(jobs),
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_WITHIN) {
-                self.sync_late();
-            }
+            self.committer.lock().sync_if_late();
         }
-        if self.unsynced_since.is_some() {
-            self.sync_late();
+        self.committer.lock().sync_unsynced();
+    }
+
+    /// One group. A panic here, in a hook say, must not leave writers waiting (W3).
+    fn commit(&self, jobs: Vec<Job>) {
+        let mut committer = self.committer.lock();
+        if catch_unwind(AssertUnwindSafe(|| committer.commit(jobs))).is_err() {
+            self.shared.set_poison("the committer panicked".to_owned());
+        }
+        drop(committer);
+        self.shared.queue.done();
+    }
+}
+
+impl Helper for Writer {
+    fn help(&self) {
+        match self.is_quick() {
+            true => self.shared.queue.take_now().into_iter().for_each(|jobs| self.commit(jobs)),
+            false => self.hand_over(),
         }
     }
 
+    fn hand_over(&self) {
+        self.shared.queue.hand_over();
+    }
+}
+
+impl Committer {
     fn refuse(&self, jobs: Vec<Job>) {
         let error = self.shared.poisoned().unwrap_or(Error::Closed);
         for job in jobs {
@@ -180,6 +230,10 @@ impl Committer {
 
     /// One group, from decision to answers (W1).
     fn commit(&mut self, jobs: Vec<Job>) {
+        if self.shared.poisoned().is_some() {
+            return self.refuse(jobs);
+        }
+        let begun = Instant::now();
         let mut pending = self.decide(jobs);
         let marks = self.group.take_marks();
         let is_empty = pending.commits == 0 && !pending.needs_sync;
@@ -187,6 +241,8 @@ impl Committer {
         match written {
             Ok(()) => {
                 self.publish(&marks, &mut pending);
+                let is_quick = begun.elapsed() <= QUICK && self.engine.has_room();
+                self.shared.is_quick.store(is_quick, Ordering::Relaxed);
                 pending.answers.into_iter().for_each(|(sender, result)| sender.send(result));
             }
             Err(error) => {
@@ -278,9 +334,17 @@ impl Committer {
         self.shared.view.store(Arc::new(view));
     }
 
+    fn sync_if_late(&mut self) {
+        if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_WITHIN) {
+            self.sync_unsynced();
+        }
+    }
+
     /// Syncs what relaxed groups left behind.
-    fn sync_late(&mut self) {
-        self.unsynced_since = None;
+    fn sync_unsynced(&mut self) {
+        if self.unsynced_since.take().is_none() {
+            return;
+        }
         match self.engine.sync() {
             Ok(()) => {
                 self.synced = self.shared.view.load().positions().clone();

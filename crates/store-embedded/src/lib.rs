@@ -1,6 +1,6 @@
 //! The embedded store: a committer in front of an engine of ours.
 //!
-//! One thread owns all writing, so that everybody who waits shares one sync:
+//! One at a time writes, a thread or who waits, so that everybody who waits shares one sync:
 //!
 //! ```text
 //!   commit ─▶ bounded queue ─▶ committer: check, merge, coalesce ─▶ one batch, one sync
@@ -20,7 +20,7 @@
 //! (F4) `STATE` says `clean` only while no process has the store open and nothing is unwritten.
 //!
 //! LAYOUT     `directory` (lock, format, state), `queue`, `group` (what a drain does, without
-//!            writing), `committer` (the thread), `engine` (journal, memory and tables), `reader`,
+//!            writing), `committer` (who writes), `engine` (journal, memory and tables), `reader`,
 //!            `copy` (checkpoints).
 //!
 //! ELSEWHERE  What a commit means: `store`.
@@ -42,14 +42,14 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use store::{
-    Commit, Error, Limits, Outcome, Positions, Recovery, Result, Statistics, Store, Ticket, Token,
-    View, ticket,
+    Commit, Error, Helper, Limits, Outcome, Positions, Recovery, Result, Statistics, Store, Ticket,
+    Token, View, ticket,
 };
 
-use crate::committer::{Committer, Shared};
+use crate::committer::{Shared, Writer};
 use crate::directory::{Directory, Stop};
 use crate::engine::Engine;
-use crate::queue::Job;
+use crate::queue::{Begin, Job};
 
 /// How far positions move after an unclean stop that may have lost commits (F3).
 pub const POSITIONS_GAP: u64 = 1 << 20;
@@ -68,6 +68,7 @@ pub struct EmbeddedStore {
     shared: Arc<Shared>,
     engine: Arc<Engine>,
     directory: Arc<Directory>,
+    writer: Arc<Writer>,
     committer: Mutex<Option<JoinHandle<()>>>,
     recovery: Recovery,
 }
@@ -89,10 +90,10 @@ impl EmbeddedStore {
         directory.mark_running(options.durability)?;
         let shared = Arc::new(Shared::new(&engine, positions, &options));
         engine.on_change(publish_again(&shared));
-        let committer =
-            Committer::spawn(engine.clone(), shared.clone(), directory.clone(), options)?;
-        let committer = Mutex::new(Some(committer));
-        Ok(EmbeddedStore { shared, engine, directory, committer, recovery })
+        let writer = Writer::new(engine.clone(), shared.clone(), directory.clone(), options);
+        let writer = Arc::new(writer);
+        let committer = Mutex::new(Some(writer.clone().spawn()?));
+        Ok(EmbeddedStore { shared, engine, directory, writer, committer, recovery })
     }
 
     /// The cache of the blocks that were read.
@@ -139,7 +140,7 @@ impl EmbeddedStore {
     /// Has the committer do `job` after everything enqueued before, and waits for it.
     fn wait_for(&self, job: impl FnOnce(store::TicketSender) -> Job) -> Result<()> {
         let (sender, ticket) = ticket();
-        self.shared.enqueue(job(sender), 0)?;
+        self.shared.enqueue(job(sender), 0, Begin::Now)?;
         ticket.wait()
     }
 }
@@ -150,7 +151,7 @@ fn publish_again(shared: &Arc<Shared>) -> impl Fn() + Send + Sync + 'static {
     move || {
         if let Some(shared) = shared.upgrade() {
             // A queue that is full or closed has no need of it.
-            let _ = shared.enqueue(Job::Publish(ticket().0), 0);
+            let _ = shared.enqueue(Job::Publish(ticket().0), 0, Begin::Now);
         }
     }
 }
@@ -179,11 +180,16 @@ impl Store for EmbeddedStore {
     fn commit(&self, commit: Commit) -> Ticket {
         let bytes = commit.bytes();
         let (sender, ticket) = ticket();
+        let begin = self.writer.begin(&commit);
         let accepted = LIMITS
             .check(&commit)
-            .and_then(|()| self.shared.enqueue(Job::Commit(commit, sender), bytes));
+            .and_then(|()| self.shared.enqueue(Job::Commit(commit, sender), bytes, begin));
         match accepted {
-            Ok(()) => ticket,
+            Ok(()) if begin == Begin::Now => ticket,
+            Ok(()) => {
+                let writer: Arc<dyn Helper> = self.writer.clone();
+                ticket.helped_by(Arc::downgrade(&writer))
+            }
             Err(error) => Ticket::resolved(Err(error)),
         }
     }

@@ -68,8 +68,12 @@ impl Faults {
         self.fail_writes.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn are_writes_held(&self) -> bool {
+        self.hold_writes.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn wait_while_held(&self) {
-        while self.hold_writes.load(Ordering::Relaxed) {
+        while self.are_writes_held() {
             self.is_holding.store(true, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -1,8 +1,10 @@
-//! Where commits wait for the committer: a bounded queue, taken whole.
+//! Where commits wait to be written: a bounded queue, taken whole.
 //!
 //! INVARIANTS
 //! (Q1) Jobs leave in the order in which they came (S2).
-//! (Q2) The committer sleeps while there is nothing to do; whoever ends that wakes it.
+//! (Q2) Whoever takes jobs is at work until he says that he is done, and nobody else takes any.
+//! (Q3) The thread sleeps while there is nothing for it to do; whoever ends that wakes it. That is
+//!      who pushes a job that nobody will wait for, and who is done while jobs wait.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ use store::{Commit, Error, Result, TicketSender};
 
 use crate::Options;
 
-/// One thing for the committer to do.
+/// One thing to do for who writes.
 pub(crate) enum Job {
     /// Apply a commit.
     Commit(Commit, TicketSender),
@@ -21,7 +23,7 @@ pub(crate) enum Job {
     Publish(TicketSender),
 }
 
-/// Why the committer was woken.
+/// Why the thread was woken.
 pub(crate) enum Taken {
     /// These jobs wait.
     Jobs(Vec<Job>),
@@ -31,7 +33,7 @@ pub(crate) enum Taken {
     Closed,
 }
 
-/// The queue between the callers of `commit` and the committer.
+/// The queue between the callers of `commit` and who writes.
 pub(crate) struct Queue {
     state: Mutex<State>,
     wake: Condvar,
@@ -44,7 +46,18 @@ struct State {
     jobs: Vec<Job>,
     bytes: usize,
     is_closed: bool,
-    is_committer_asleep: bool,
+    /// Somebody has taken jobs and is not done.
+    is_at_work: bool,
+    is_thread_asleep: bool,
+}
+
+/// When a job is to be begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    /// By the thread, at once.
+    Now,
+    /// By whoever waits for it, unless the thread is at work anyway.
+    WhenAwaited,
 }
 
 impl Queue {
@@ -58,7 +71,7 @@ impl Queue {
     }
 
     /// Appends a job, or says why not.
-    pub(crate) fn push(&self, job: Job, bytes: usize) -> Result<()> {
+    pub(crate) fn push(&self, job: Job, bytes: usize, begin: Begin) -> Result<()> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(Error::Closed);
@@ -70,41 +83,80 @@ impl Queue {
         }
         state.jobs.push(job);
         state.bytes += bytes;
-        if std::mem::take(&mut state.is_committer_asleep) {
-            self.wake.notify_one(); // Q2
+        if begin == Begin::Now {
+            self.wake_thread(&mut state);
         }
         Ok(())
     }
 
-    /// Takes all jobs (Q1), sleeping until there are some, the deadline passes or the queue closes.
+    /// Takes all jobs (Q1) for the thread, sleeping until there are some and nobody is at work, the
+    /// deadline passes or the queue closes.
     pub(crate) fn take(&self, deadline: Option<Instant>) -> Taken {
         let mut state = self.state.lock();
         loop {
-            if !state.jobs.is_empty() {
-                state.bytes = 0;
-                return Taken::Jobs(std::mem::take(&mut state.jobs));
+            if let Some(jobs) = state.take() {
+                return Taken::Jobs(jobs);
             }
-            if state.is_closed {
+            if state.is_closed && !state.is_at_work {
                 return Taken::Closed;
             }
-            state.is_committer_asleep = true;
-            match deadline {
+            state.is_thread_asleep = true;
+            match deadline.filter(|_| !state.is_closed) {
                 None => self.wake.wait(&mut state),
                 Some(deadline) => {
                     if self.wake.wait_until(&mut state, deadline).timed_out() {
-                        state.is_committer_asleep = false;
-                        if state.jobs.is_empty() && !state.is_closed {
-                            return Taken::Nothing;
-                        }
+                        state.is_thread_asleep = false;
+                        return state.take().map_or(Taken::Nothing, Taken::Jobs);
                     }
                 }
             }
         }
     }
 
+    /// Takes all jobs, if there are any and nobody is at work.
+    pub(crate) fn take_now(&self) -> Option<Vec<Job>> {
+        self.state.lock().take()
+    }
+
+    /// Whoever has taken jobs is done with them (Q2).
+    pub(crate) fn done(&self) {
+        let mut state = self.state.lock();
+        state.is_at_work = false;
+        if !state.jobs.is_empty() || state.is_closed {
+            self.wake_thread(&mut state);
+        }
+    }
+
+    /// Leaves what waits to the thread.
+    pub(crate) fn hand_over(&self) {
+        let mut state = self.state.lock();
+        if !state.jobs.is_empty() {
+            self.wake_thread(&mut state);
+        }
+    }
+
     /// Refuses further jobs; those that wait are still taken.
     pub(crate) fn close(&self) {
-        self.state.lock().is_closed = true;
-        self.wake.notify_one();
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        self.wake_thread(&mut state);
+    }
+
+    /// Q3. While somebody is at work the thread has nothing to do yet.
+    fn wake_thread(&self, state: &mut State) {
+        if !state.is_at_work && std::mem::take(&mut state.is_thread_asleep) {
+            self.wake.notify_one();
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Vec<Job>> {
+        if self.is_at_work || self.jobs.is_empty() {
+            return None;
+        }
+        self.is_at_work = true;
+        self.bytes = 0;
+        Some(std::mem::take(&mut self.jobs))
     }
 }

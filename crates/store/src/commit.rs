@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -185,6 +185,8 @@ pub struct Commit {
     pub durability: Option<Durability>,
     /// Runs before the commit becomes visible (S6). Must be quick and must not call the store.
     pub before_publish: Option<BeforePublish>,
+    /// Whether the caller is about to wait for the ticket: the store may leave the work to it (S8).
+    pub is_awaited: bool,
 }
 
 impl Commit {
@@ -214,7 +216,19 @@ pub enum Outcome {
 /// The answer to a commit, to be awaited (gateway) or waited for (scripts, background work).
 ///
 /// Dropping a ticket does not undo its commit.
-pub struct Ticket(Arc<Slot>);
+pub struct Ticket {
+    slot: Arc<Slot>,
+    /// Who is told once, when the ticket is first waited for or dropped.
+    helper: Option<Weak<dyn Helper>>,
+}
+
+/// A store that lets those who wait do what they wait for (S8).
+pub trait Helper: Send + Sync {
+    /// Does what waits to be committed on this thread, unless somebody is at it.
+    fn help(&self);
+    /// Has another thread do it: nobody waits for it.
+    fn hand_over(&self);
+}
 
 /// The store's end of a ticket. Dropped without an answer, the ticket resolves as unknown.
 pub struct TicketSender(Option<Arc<Slot>>);
@@ -236,7 +250,7 @@ struct SlotState {
 /// A ticket and its sender.
 pub fn ticket() -> (TicketSender, Ticket) {
     let slot = Arc::new(Slot::default());
-    (TicketSender(Some(slot.clone())), Ticket(slot))
+    (TicketSender(Some(slot.clone())), Ticket { slot, helper: None })
 }
 
 impl Ticket {
@@ -247,21 +261,46 @@ impl Ticket {
         ticket
     }
 
+    /// Has `helper` told when somebody waits for the answer, or nobody will any more.
+    pub fn helped_by(self, helper: Weak<dyn Helper>) -> Ticket {
+        Ticket { slot: self.slot.clone(), helper: Some(helper) }
+    }
+
     /// The answer, if it is there already. Refusals that do not depend on the state (too large,
     /// busy, poisoned, closed) are there when `Store::commit` returns.
     pub fn peek(&self) -> Option<Result<()>> {
-        self.0.state.lock().expect("no code panics while holding this lock").result.clone()
+        self.slot.state.lock().expect("no code panics while holding this lock").result.clone()
     }
 
     /// Blocks the thread until the answer is there.
-    pub fn wait(self) -> Result<()> {
-        let mut state = self.0.state.lock().expect("no code panics while holding this lock");
+    pub fn wait(mut self) -> Result<()> {
+        self.help();
+        let mut state = self.slot.state.lock().expect("no code panics while holding this lock");
         loop {
             if let Some(result) = state.result.clone() {
                 return result;
             }
             state.is_waited_for = true;
-            state = self.0.ready.wait(state).expect("no code panics while holding this lock");
+            state = self.slot.ready.wait(state).expect("no code panics while holding this lock");
+        }
+    }
+
+    /// Somebody waits from now on.
+    fn help(&mut self) {
+        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
+            && self.peek().is_none()
+        {
+            helper.help();
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
+            && self.peek().is_none()
+        {
+            helper.hand_over();
         }
     }
 }
@@ -269,8 +308,9 @@ impl Ticket {
 impl Future for Ticket {
     type Output = Result<()>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        let mut state = self.0.state.lock().expect("no code panics while holding this lock");
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        self.help();
+        let mut state = self.slot.state.lock().expect("no code panics while holding this lock");
         match state.result.clone() {
             Some(result) => Poll::Ready(result),
             None => {

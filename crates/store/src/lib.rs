@@ -20,6 +20,8 @@
 //!      seen, in commit order, on the committing thread.
 //! (S7) After a fault during a sync the store is poisoned: commits fail with
 //!      [`Error::Poisoned`], reads go on.
+//! (S8) A commit is begun at once; one that is awaited, when its ticket is waited for or dropped at the
+//!      latest.
 //!
 //! ELSEWHERE  What the bytes mean: `storage::keys`. Which store runs: `server`.
 
@@ -34,8 +36,8 @@ mod view;
 
 pub use check::check_preconditions;
 pub use commit::{
-    BeforePublish, Commit, Durability, Mark, Merge, Outcome, Precondition, Ticket, TicketSender,
-    Token, Write, ticket,
+    BeforePublish, Commit, Durability, Helper, Mark, Merge, Outcome, Precondition, Ticket,
+    TicketSender, Token, Write, ticket,
 };
 pub use error::{Error, Result};
 pub use read::{Direction, Page, Range, Reader, Row, ScanOptions, Sieved, Wanted, tail_of};

@@ -113,6 +113,8 @@ macro_rules! contract {
             commits::a_commit_is_applied_whole_over_all_spaces,
             commits::a_refused_commit_leaves_no_trace,
             commits::commits_take_effect_in_the_order_of_calls,
+            commits::an_awaited_commit_that_nobody_waits_for_is_begun,
+            commits::those_who_wait_help_each_other,
             commits::a_precondition_names_the_first_that_does_not_hold,
             commits::a_precondition_sees_commits_not_waited_for,
             commits::sums_add_up_and_vanish_at_zero,

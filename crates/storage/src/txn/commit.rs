@@ -52,6 +52,7 @@ impl Txn<'_> {
             normalize(&mut commit.writes);
             let noted = noted(&commit.writes);
             commit.before_publish = Some(self.publisher(&versions, cache, &publication));
+            commit.is_awaited = true;
             check_limits(store, &commit)?;
             Ok::<_, Error>((lsn, versions, store.commit(commit), noted))
         })?;

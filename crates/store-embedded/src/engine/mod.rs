@@ -246,6 +246,14 @@ impl Engine {
         self.core.write(&all, is_synced)
     }
 
+    /// Whether a group can be written without waiting for work in the background: neither for a new
+    /// journal, which is near, nor for merges.
+    pub(crate) fn has_room(&self) -> bool {
+        let is_far = self.core.journal.lock().length() < self.core.journal_bytes_max / 16 * 15;
+        let now = self.core.now.lock();
+        is_far && now.state.tables.iter().all(|tables| tables.len() < TABLES_MAX)
+    }
+
     /// Writes positions alone, synced.
     pub(crate) fn write_positions(&self, marks: &[(LogId, u64)]) -> Result<()> {
         self.write(std::iter::empty(), marks, true)

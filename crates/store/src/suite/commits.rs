@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -288,6 +289,64 @@ pub fn a_dropped_ticket_does_not_undo(harness: &Harness) {
     drop(f.store.commit(writes(vec![put(Space::Item, "a", "1")])));
     f.store.commit(writes(vec![put(Space::Item, "b", "1")])).wait().unwrap();
     assert_eq!(text(&f.store.view(), Space::Item, "a").unwrap(), "1");
+}
+
+/// S8: the ticket that is dropped is enough.
+pub fn an_awaited_commit_that_nobody_waits_for_is_begun(harness: &Harness) {
+    let f = harness.fresh();
+    let (sender, published) = std::sync::mpsc::channel();
+    for n in 0..20 {
+        let sender = sender.clone();
+        let hook = move |_| sender.send(n).unwrap();
+        drop(f.store.commit(Commit {
+            is_awaited: true,
+            before_publish: Some(Box::new(hook)),
+            ..writes(vec![put(Space::Item, "n", &n.to_string())])
+        }));
+        assert_eq!(published.recv_timeout(Duration::from_secs(20)), Ok(n));
+    }
+}
+
+/// S8: whoever waits, awaits or lets go, everybody's commits happen, once and in order.
+pub fn those_who_wait_help_each_other(harness: &Harness) {
+    const EACH: u32 = 60;
+    let f = harness.fresh();
+    let counter = |thread: usize| format!("thread {thread}");
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let store = &f.store;
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let last = match n {
+                        0 => Precondition::Absent(Space::Item, b(counter(thread))),
+                        _ => {
+                            Precondition::Equals(Space::Item, b(counter(thread)), b(n.to_string()))
+                        }
+                    };
+                    let ticket = store.commit(Commit {
+                        is_awaited: n % 5 != 4,
+                        preconditions: vec![last],
+                        merges: vec![Merge::Add(Space::Meta, b("sum"), [1, i64::from(n)])],
+                        ..writes(vec![put(Space::Item, &counter(thread), &(n + 1).to_string())])
+                    });
+                    match (thread + n as usize) % 3 {
+                        0 => ticket.wait().unwrap(),
+                        1 => block_on(ticket).unwrap(),
+                        _ => drop(ticket),
+                    }
+                }
+            });
+        }
+    });
+    f.store.commit(Commit { is_awaited: true, ..Commit::default() }).wait().unwrap();
+    let view = f.store.view();
+    for thread in 0..6 {
+        assert_eq!(text(&view, Space::Item, &counter(thread)).unwrap(), EACH.to_string());
+    }
+    let sum = view.reader().get(Space::Meta, b"sum").unwrap().unwrap();
+    let (commits, total) = (6 * EACH, 6 * EACH * (EACH - 1) / 2);
+    let read = |at: usize| i64::from_le_bytes(sum[at..at + 8].try_into().unwrap());
+    assert_eq!((read(0), read(8)), (i64::from(commits), i64::from(total)));
 }
 
 /// Committed and refused commits are told apart; unknown names count as not committed.
