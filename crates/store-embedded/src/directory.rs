@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   LOCK      locked by the process that has the store open
-//!   FORMAT    "cosmolabe 3\n": version of everything below
+//!   FORMAT    "cosmolabe 4\n": version of everything below
 //!   STATE     how the last process left: "clean", "sync" or "relaxed"
 //!   engine/   journals, tables and the list of them: see `engine`
 //! ```
@@ -28,8 +28,9 @@ const ENGINE_EXISTS: &str = crate::engine::manifest::NAME;
 /// Ending of a file that is not yet complete.
 const NEW: &str = "new";
 
-/// The only format this version reads and writes. Since 3 the engine is our own.
-const FORMAT_VERSION: u32 = 3;
+/// The only format this version reads and writes. Since 3 the engine is our own,
+/// since 4 blocks have their keys together.
+const FORMAT_VERSION: u32 = 4;
 
 /// How often, and how long in between, a lock that is held is tried.
 const LOCK_TRIES: u32 = 10;

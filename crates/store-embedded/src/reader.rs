@@ -8,7 +8,7 @@ use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Sieved, Sp
 use crate::engine::block::Block;
 use crate::engine::filter::hash;
 use crate::engine::merge::{Merged, Source};
-use crate::engine::table::{Near, Reads, Table};
+use crate::engine::table::{Gather, Reads, Table};
 use crate::engine::tree::Tree;
 use crate::engine::{Entry, Part, State};
 
@@ -89,14 +89,8 @@ impl SnapshotReader {
         tables.next().filter(|_| tables.next().is_none()).map(|table| &**table)
     }
 
-    /// The value of a key, as `take` has it. `near` has a place for each table, or none.
-    fn find(
-        &self,
-        space: Space,
-        key: &[u8],
-        near: &mut [Near],
-        take: fn(&Block, &[u8]) -> Bytes,
-    ) -> Result<Option<Bytes>> {
+    /// The value of a key, on its own: it may be kept, and must not keep its block.
+    fn find(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
         for tree in self.trees(Part::ALL[space as usize]) {
             if let Some(entry) = tree.get(key) {
                 return Ok(match entry {
@@ -110,15 +104,13 @@ impl SnapshotReader {
         if tables.is_empty() {
             return Ok(None);
         }
-        let value = |block: &Block, entry: Entry<'_>| match entry {
+        let value = |_: &Block, entry: Entry<'_>| match entry {
             Entry::Deleted => None,
-            Entry::Value(_) | Entry::Shared(_) => Some(take(block, entry.bytes())),
+            Entry::Value(_) | Entry::Shared(_) => Some(Bytes::copy_from_slice(entry.bytes())),
         };
-        let (hash, mut near) = (hash(key), near.iter_mut());
+        let hash = hash(key);
         for table in tables.iter() {
-            let mut none = Near::default();
-            let near = near.next().unwrap_or(&mut none);
-            if let Some(value) = table.get(key, hash, near, value)? {
+            if let Some(value) = table.get(key, hash, value)? {
                 return Ok(value);
             }
         }
@@ -134,14 +126,19 @@ impl SnapshotReader {
 
 impl Reader for SnapshotReader {
     fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>> {
-        // It may be kept, and must not keep its block.
-        self.find(space, key, &mut [], |_, value| Bytes::copy_from_slice(value))
+        self.find(space, key)
     }
 
     fn get_many(&self, space: Space, keys: &[&[u8]]) -> Result<Vec<Option<Bytes>>> {
-        let tables = self.state.tables[space as usize].len();
-        let mut near: Vec<Near> = std::iter::repeat_with(Near::default).take(tables).collect();
-        keys.iter().map(|key| self.find(space, key, &mut near, Block::share)).collect()
+        let mut gather = Gather::new(keys);
+        for tree in self.trees(Part::ALL[space as usize]) {
+            gather.ask(|key| tree.get(key));
+        }
+        let mut tables = self.state.tables[space as usize].iter();
+        while let Some(table) = tables.next().filter(|_| !gather.is_done()) {
+            table.gather(&mut gather, tables.len() == 0)?;
+        }
+        Ok(gather.finish())
     }
 
     fn scan(&self, space: Space, range: &Range, options: ScanOptions) -> Result<Page> {

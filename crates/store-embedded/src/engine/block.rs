@@ -1,12 +1,16 @@
 //! Some entries of a table in order of keys: what is read, checked and cached at once.
 //!
 //! ```text
-//!   entry*  restart u32*  restarts u32                                       little-endian
-//!   entry = shared, rest, value: varints; key without its shared start; value
+//!   head*  value*  restart*  restarts u32                                    little-endian
+//!   head    = shared, rest, value: varints; key without its shared start
+//!   restart = where its head is u32, where its value is u32
 //! ```
 //!
 //! A key leaves out what it shares with the key before it, except at every [`RESTART_EVERY`]th
 //! entry, where a search can begin. `value` is its length plus one; 0 is a deleted key.
+//!
+//! Keys lie together, apart from values: a search in a block that is in memory, but in no cache of
+//! the processor, waits for one or two lines of it and not for one per entry.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,14 +21,18 @@ use store::tail_of;
 use super::Entry;
 
 const RESTART_EVERY: usize = 16;
+const RESTART_BYTES: usize = 8;
 /// Parts of larger blocks are copied, unless they are most of it.
 const SHARED_BYTES_MAX: usize = 8 << 10;
 
 /// Makes a block.
 #[derive(Default)]
 pub(crate) struct BlockBuilder {
+    /// The heads; once finished, the block.
     bytes: Vec<u8>,
-    restarts: Vec<u32>,
+    values: Vec<u8>,
+    /// Where heads and values of restarts are among heads and values.
+    restarts: Vec<[u32; 2]>,
     last_key: Vec<u8>,
     len: usize,
 }
@@ -34,7 +42,7 @@ impl BlockBuilder {
     pub(crate) fn push(&mut self, key: &[u8], entry: Entry<'_>) {
         let shared = match self.len.is_multiple_of(RESTART_EVERY) {
             true => {
-                self.restarts.push(self.bytes.len() as u32);
+                self.restarts.push([self.bytes.len() as u32, self.values.len() as u32]);
                 0
             }
             false => common(&self.last_key, key),
@@ -47,7 +55,7 @@ impl BlockBuilder {
         put_varint(&mut self.bytes, key.len() - shared);
         put_varint(&mut self.bytes, value.map_or(0, |value| value.len() + 1));
         self.bytes.extend_from_slice(&key[shared..]);
-        self.bytes.extend_from_slice(value.unwrap_or_default());
+        self.values.extend_from_slice(value.unwrap_or_default());
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
         self.len += 1;
@@ -64,13 +72,16 @@ impl BlockBuilder {
 
     /// Bytes so far.
     pub(crate) fn size(&self) -> usize {
-        self.bytes.len() + 4 * self.restarts.len() + 4
+        self.bytes.len() + self.values.len() + RESTART_BYTES * self.restarts.len() + 4
     }
 
     /// The block; the builder begins the next one.
     pub(crate) fn finish(&mut self) -> &[u8] {
-        for restart in &self.restarts {
-            self.bytes.extend_from_slice(&restart.to_le_bytes());
+        let heads = self.bytes.len() as u32;
+        self.bytes.append(&mut self.values);
+        for [head, value] in &self.restarts {
+            self.bytes.extend_from_slice(&head.to_le_bytes());
+            self.bytes.extend_from_slice(&(heads + value).to_le_bytes());
         }
         self.bytes.extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
         self.restarts.clear();
@@ -87,7 +98,9 @@ impl BlockBuilder {
 /// A block that was read. Its bytes were checked by whoever read it.
 pub(crate) struct Block {
     bytes: Bytes,
-    /// Where the entries end.
+    /// Where the heads end and the values begin.
+    heads_end: usize,
+    /// Where the values end and the restarts begin.
     end: usize,
     restarts: usize,
 }
@@ -98,8 +111,10 @@ impl Block {
         let bytes = Bytes::from(bytes);
         let tail = bytes.len().checked_sub(4)?;
         let restarts = u32::from_le_bytes(bytes[tail..].try_into().ok()?) as usize;
-        let end = tail.checked_sub(restarts.checked_mul(4)?)?;
-        (restarts > 0).then_some(Block { bytes, end, restarts })
+        let end = tail.checked_sub(restarts.checked_mul(RESTART_BYTES)?)?;
+        let first = bytes.get(end + 4..end + RESTART_BYTES).filter(|_| restarts > 0)?;
+        let heads_end = u32::from_le_bytes(first.try_into().ok()?) as usize;
+        (heads_end <= end).then_some(Block { bytes, heads_end, end, restarts })
     }
 
     /// A part of it that stays when the block goes. It keeps all of the block in memory, so it is a
@@ -112,6 +127,11 @@ impl Block {
         }
     }
 
+    /// Where its keys begin.
+    pub(crate) fn first_byte(&self) -> u8 {
+        self.bytes[0]
+    }
+
     /// Memory it takes.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
@@ -122,11 +142,12 @@ impl Block {
     /// Keys are compared without being put together: while the keys passed are before `key`, how
     /// much the last of them has in common with it decides.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Entry<'_>> {
-        let mut at = self.restart(self.interval_of(key));
+        let (mut at, mut value) = self.restart(self.interval_of(key));
         let mut matched = 0;
-        while at < self.end {
+        while at < self.heads_end {
             let raw = self.raw(at);
-            at = raw.next;
+            let own = value;
+            (at, value) = (raw.next, value + raw.value_bytes);
             match raw.shared.cmp(&matched) {
                 Ordering::Greater => {}
                 Ordering::Less => return None,
@@ -136,7 +157,7 @@ impl Block {
                     let same = common(rest, wanted);
                     match rest[same..].cmp(&wanted[same..]) {
                         Ordering::Less => matched += same,
-                        Ordering::Equal => return Some(self.entry(&raw)),
+                        Ordering::Equal => return Some(self.entry(&raw, own)),
                         Ordering::Greater => return None,
                     }
                 }
@@ -159,7 +180,7 @@ impl Block {
         sieve: &mut Sieve,
     ) {
         sieve.clear();
-        let mut at = self.restart(interval);
+        let (mut at, _) = self.restart(interval);
         let end = self.interval_end(interval);
         while at < end {
             let raw = self.raw(at);
@@ -182,33 +203,40 @@ impl Block {
 
     /// The first key of an interval.
     pub(crate) fn first_key(&self, interval: usize) -> &[u8] {
-        &self.bytes[self.raw(self.restart(interval)).key]
+        &self.bytes[self.raw(self.restart(interval).0).key]
     }
 
     fn interval_end(&self, interval: usize) -> usize {
         match interval + 1 < self.restarts {
-            true => self.restart(interval + 1),
-            false => self.end,
+            true => self.restart(interval + 1).0,
+            false => self.heads_end,
         }
     }
 
-    fn restart(&self, interval: usize) -> usize {
-        let at = self.end + 4 * interval;
-        u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap_or_default()) as usize
+    /// Where the first head and the first value of an interval are.
+    fn restart(&self, interval: usize) -> (usize, usize) {
+        if interval == 0 {
+            return (0, self.heads_end);
+        }
+        let at = self.end + RESTART_BYTES * interval;
+        let number =
+            |at: usize| u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap_or_default());
+        (number(at) as usize, number(at + 4) as usize)
     }
 
     /// The interval in which `key` is, or in which the last key before it is.
     fn interval_of(&self, key: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.restarts);
+        // The first one begins before all others.
+        let (mut low, mut high) = (1, self.restarts);
         while low < high {
             let middle = (low + high) / 2;
-            let raw = self.raw(self.restart(middle));
+            let raw = self.raw(self.restart(middle).0);
             match &self.bytes[raw.key] <= key {
                 true => low = middle + 1,
                 false => high = middle,
             }
         }
-        low.saturating_sub(1)
+        low - 1
     }
 
     fn raw(&self, at: usize) -> Raw {
@@ -216,9 +244,9 @@ impl Block {
         let shared = self.varint(&mut at);
         let rest = self.varint(&mut at);
         let value = self.varint(&mut at);
-        let key = at..at + rest;
-        let value_end = key.end + value.saturating_sub(1);
-        Raw { shared, value: key.end..value_end, is_deleted: value == 0, key, next: value_end }
+        let next = at + rest;
+        let value_bytes = value.saturating_sub(1);
+        Raw { shared, key: at..next, value_bytes, is_deleted: value == 0, next }
     }
 
     fn varint(&self, at: &mut usize) -> usize {
@@ -239,10 +267,10 @@ impl Block {
         }
     }
 
-    fn entry(&self, raw: &Raw) -> Entry<'_> {
+    fn entry(&self, raw: &Raw, value: usize) -> Entry<'_> {
         match raw.is_deleted {
             true => Entry::Deleted,
-            false => Entry::Value(&self.bytes[raw.value.clone()]),
+            false => Entry::Value(&self.bytes[value..value + raw.value_bytes]),
         }
     }
 }
@@ -275,12 +303,14 @@ impl Sieve {
     }
 }
 
-/// Where the parts of an entry are.
+/// A head.
 struct Raw {
     shared: usize,
+    /// Where the rest of the key is.
     key: std::ops::Range<usize>,
-    value: std::ops::Range<usize>,
+    value_bytes: usize,
     is_deleted: bool,
+    /// Where the next one is.
     next: usize,
 }
 
@@ -432,7 +462,7 @@ impl BlockCursor {
         self.keys.clear();
         self.decoded.clear();
         let end = block.interval_end(interval);
-        let (mut at, mut last) = (block.restart(interval), 0);
+        let ((mut at, mut value), mut last) = (block.restart(interval), 0);
         while at < end {
             let raw = block.raw(at);
             let key_start = self.keys.len();
@@ -440,15 +470,15 @@ impl BlockCursor {
             self.keys.extend_from_slice(&block.bytes[raw.key]);
             let value_bytes = match raw.is_deleted {
                 true => u32::MAX,
-                false => raw.value.len() as u32,
+                false => raw.value_bytes as u32,
             };
             self.decoded.push(Decoded {
                 key_start: key_start as u32,
                 key_end: self.keys.len() as u32,
-                value_start: raw.value.start as u32,
+                value_start: value as u32,
                 value_bytes,
             });
-            (at, last) = (raw.next, key_start);
+            (at, value, last) = (raw.next, value + raw.value_bytes, key_start);
         }
     }
 }
@@ -561,5 +591,7 @@ mod tests {
         assert!(Block::new(Vec::new()).is_none());
         assert!(Block::new(vec![0, 0, 0, 0]).is_none());
         assert!(Block::new(vec![9, 0, 0, 0]).is_none());
+        let bytes = [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
+        assert!(Block::new(bytes.to_vec()).is_none(), "heads end behind the values");
     }
 }

@@ -485,7 +485,7 @@ fn open_tables(
     for (tables, numbers) in all.iter_mut().zip(&manifest.tables) {
         let opened: Result<Vec<_>> = numbers
             .iter()
-            .map(|&number| Table::open(&table_path(directory, number), number, cache.clone()))
+            .map(|&number| Table::open(&table_path(directory, number), number, cache))
             .map(|table| table.map(Arc::new))
             .collect();
         *tables = opened?.into();

@@ -241,12 +241,14 @@ impl Core {
     ) -> Result<Option<Arc<Table>>> {
         let number = self.number();
         let path = self.table_path(number);
-        let mut writer = TableWriter::create(&path, number, self.cache.clone(), tuning)?;
+        let mut writer = TableWriter::create(&path, self.cache.clone(), tuning)?;
         let written = fill(&mut writer).and_then(|()| match writer.is_empty() {
             true => Ok(None),
             false => {
-                writer.finish()?;
-                Table::open(&path, number, self.cache.clone()).map(Some)
+                let kept = writer.finish()?;
+                let table = Table::open(&path, number, &self.cache)?;
+                table.adopt(kept);
+                Ok(Some(table))
             }
         });
         match written {
