@@ -114,6 +114,13 @@ pub(crate) enum Projection {
     Object(Vec<(Arc<str>, Expr)>),
 }
 
+impl Projection {
+    /// Whether it is the item as a whole.
+    pub fn is_item(&self) -> bool {
+        matches!(self, Projection::Value(Expr::Slot(0)))
+    }
+}
+
 impl Block {
     /// Whether the first row can come out only when all rows are in.
     pub fn is_blocking(&self) -> bool {

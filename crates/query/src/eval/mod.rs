@@ -19,7 +19,7 @@ use crate::functions::Body;
 use crate::udf::{self, NoFunctions, Udf};
 use like::Pattern;
 
-pub(crate) use blocks::{Flow, Groups};
+pub(crate) use blocks::{Flow, Groups, Visit};
 pub(crate) use write::{write_projection, write_value};
 
 /// What expressions are evaluated in.

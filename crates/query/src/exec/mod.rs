@@ -32,7 +32,7 @@ use item::{Item, Value};
 
 use crate::datum::Datum;
 use crate::eval::{Env, Flow, Groups, write_projection};
-use crate::expr::{Expr, Grouping, Projection};
+use crate::expr::{Grouping, Projection};
 use crate::key;
 use crate::plan::Shortcut;
 use crate::state::Place;
@@ -193,10 +193,15 @@ impl<'a> Run<'a> {
         sink: &mut Sink<'a>,
     ) -> Result<(Verdict, u32), Error> {
         let block = &self.plan.query.block;
+        if skip == 0 && self.is_told(candidate) && block.projection.is_item() {
+            let item = candidate.item.as_ref();
+            let verdict = item.map_or(Verdict::More, |item| sink.offer(item.text()));
+            return Ok((verdict, u32::from(verdict != Verdict::Full)));
+        }
         let mut env = self.env(candidate);
         let mut verdict = Verdict::More;
         let mut rows = 0;
-        block.for_each_row(&mut env, &mut |env| {
+        self.for_each_row_of(candidate, &mut env, &mut |env| {
             if rows < skip {
                 rows += 1;
                 return Ok(Flow::Continue);
@@ -216,6 +221,29 @@ impl<'a> Run<'a> {
             verdict = Verdict::Full;
         }
         Ok((verdict, rows))
+    }
+
+    /// Whether the filter need not be asked: the index has said it all.
+    fn is_told(&self, candidate: &Candidate) -> bool {
+        let is_whole =
+            matches!(&candidate.mark, Mark::Terms { position, .. } if position.cut.is_none());
+        is_whole && self.plan.is_told
+    }
+
+    /// Visits the rows of one item that pass the filter.
+    fn for_each_row_of<'e>(
+        &self,
+        candidate: &Candidate,
+        env: &mut Env<'e>,
+        visit: crate::eval::Visit<'e, '_>,
+    ) -> Result<Flow, Error>
+    where
+        'a: 'e,
+    {
+        match self.is_told(candidate) {
+            true => visit(env),
+            false => self.plan.query.block.for_each_row(env, visit),
+        }
     }
 
     fn env<'e>(&self, candidate: &'e Candidate) -> Env<'e>
@@ -252,11 +280,9 @@ impl<'a> Run<'a> {
         let mut count = 0;
         while let Some(candidate) = walk.next(usize::MAX)? {
             let mut env = self.env(&candidate);
-            let flow = self
-                .plan
-                .query
-                .block
-                .for_each_row(&mut env, &mut |env| visit(env, &self.plan.query, &candidate))?;
+            let flow = self.for_each_row_of(&candidate, &mut env, &mut |env| {
+                visit(env, &self.plan.query, &candidate)
+            })?;
             if flow == Flow::Stop {
                 break;
             }
@@ -402,9 +428,9 @@ fn project_kept<'a>(
     env: &mut Env<'a>,
 ) -> Result<Option<Bytes>, Error> {
     let row = project(projection, item, env)?;
-    Ok(match projection {
-        Projection::Value(Expr::Slot(0)) => row.map(|row| Bytes::copy_from_slice(&row)),
-        Projection::Value(_) | Projection::Object(_) => row,
+    Ok(match projection.is_item() {
+        true => row.map(|row| Bytes::copy_from_slice(&row)),
+        false => row,
     })
 }
 
@@ -414,7 +440,7 @@ fn project<'a>(
     item: Option<&Item>,
     env: &mut Env<'a>,
 ) -> Result<Option<Bytes>, Error> {
-    if let (Projection::Value(Expr::Slot(0)), Some(item)) = (projection, item) {
+    if let Some(item) = item.filter(|_| projection.is_item()) {
         return Ok(Some(item.text()));
     }
     let mut out = Vec::new();

@@ -26,7 +26,7 @@ use std::cell::OnceCell;
 use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
 use crate::routing::{Pin, routing};
 use crate::state::hash;
-use crate::{BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
+use crate::{Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
 pub use advice::{IndexMention, IndexUse};
 use candidates::Candidate;
 pub(crate) use shortcut::{Extreme, Shortcut};
@@ -45,6 +45,8 @@ pub struct Plan {
     pub(crate) strategy: Strategy,
     lookups: usize,
     is_covered: bool,
+    /// An entry that holds its whole value says all that the filter asks.
+    pub(crate) is_told: bool,
 }
 
 /// What a plan is made for.
@@ -201,9 +203,9 @@ pub fn plan_by(
         Strategy::Literal => None,
     };
     let (probes, lookups) = (planner.probes(&access), planner.lookups());
-    let is_covered = planner.is_covered();
+    let (is_covered, is_told) = (planner.is_covered(), planner.is_told(&access));
     let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
-    Ok(Plan { query, access, shortcut, sorts, probes, strategy, lookups, is_covered })
+    Ok(Plan { query, access, shortcut, sorts, probes, strategy, lookups, is_covered, is_told })
 }
 
 /// Every plan that could serve a query, for tests that compare them.
@@ -217,8 +219,9 @@ pub(crate) fn all_plans(
         let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
         let probes = planner.probes(&access);
         let (strategy, lookups) = (Strategy::Least, planner.lookups());
-        let (query, is_covered) = (query.clone(), planner.is_covered());
-        Plan { query, access, shortcut: None, sorts, probes, strategy, lookups, is_covered }
+        let (is_covered, is_told) = (planner.is_covered(), planner.is_told(&access));
+        let (query, shortcut) = (query.clone(), None);
+        Plan { query, access, shortcut, sorts, probes, strategy, lookups, is_covered, is_told }
     };
     let mut plans: Vec<Plan> =
         planner.alternatives(planner.candidates()).into_iter().map(plan).collect();
@@ -336,6 +339,23 @@ impl<'a> Planner<'a> {
         is_aggregate && block.sources.is_empty() && self.exact_candidates().is_some()
     }
 
+    /// See [`Plan::is_told`]. What the scope implies, every item in it satisfies.
+    fn is_told(&self, access: &Access) -> bool {
+        let span = match access {
+            Access::Ordered { span, .. } => span,
+            Access::Entries { spans, also } if also.is_empty() && spans.len() == 1 => &spans[0],
+            _ => return false,
+        };
+        let is_said = |candidate: &Candidate| match &candidate.spans[..] {
+            [own @ Span::Path { bounds, .. }] => span.tells(own) && bounds.are_short(),
+            _ => false,
+        };
+        let block = &self.query.block;
+        block.filter.is_some()
+            && block.sources.is_empty()
+            && self.exact_candidates().is_some_and(|candidates| candidates.iter().all(is_said))
+    }
+
     fn obvious(&self) -> Option<Access> {
         if !self.query.reads_items {
             return Some(Access::Once);
@@ -438,6 +458,18 @@ impl<'a> Planner<'a> {
 
 /// The longest string that counts as fixed in front of a composite index: one that no index cuts.
 const FIXED_BYTES_MAX: usize = 100;
+
+impl Bounds {
+    /// Whether no index cuts what is at the ends.
+    fn are_short(&self) -> bool {
+        [&self.lower, &self.upper].into_iter().all(|bound| match bound {
+            Bound::Included(value) | Bound::Excluded(value) => {
+                value.as_str().is_none_or(|text| text.len() <= FIXED_BYTES_MAX)
+            }
+            Bound::Unbounded => true,
+        })
+    }
+}
 
 /// The neighbouring values a path can have.
 fn bounds_of(path: &Path, candidates: &[Candidate]) -> Option<Bounds> {

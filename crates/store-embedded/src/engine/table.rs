@@ -437,7 +437,14 @@ pub(crate) struct Gather<'a> {
     /// Which keys nobody has known so far.
     open: Vec<usize>,
     found: Vec<Found>,
-    /// Values, one behind the other: one buffer to allocate, and to count references to.
+    packer: Packer,
+}
+
+/// Small values, one behind the other: few buffers to allocate, and to count references to. Who
+/// keeps a value keeps its buffer, so that is not large.
+#[derive(Default)]
+struct Packer {
+    full: Vec<Bytes>,
     packed: Vec<u8>,
 }
 
@@ -445,19 +452,21 @@ pub(crate) struct Gather<'a> {
 enum Found {
     Nothing,
     Deleted,
-    Packed(Range<usize>),
+    Packed { buffer: usize, range: Range<usize> },
     Own(Bytes),
 }
 
 /// Values beyond this size are not packed.
-const PACKED_BYTES_MAX: usize = 8 << 10;
+const SMALL_BYTES_MAX: usize = 4 << 10;
+/// What a buffer of small values has at most.
+const PACKED_BYTES_MAX: usize = 16 << 10;
 /// How much the processor fetches at once.
 const LINE_BYTES: usize = 64;
 
 impl<'a> Gather<'a> {
     pub(crate) fn new(keys: &'a [&'a [u8]]) -> Gather<'a> {
         let found = vec![Found::Nothing; keys.len()];
-        Gather { keys, open: (0..keys.len()).collect(), found, packed: Vec::new() }
+        Gather { keys, open: (0..keys.len()).collect(), found, packer: Packer::default() }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -466,14 +475,14 @@ impl<'a> Gather<'a> {
 
     /// Asks a place that tells of one key at a time.
     pub(crate) fn ask<'e>(&mut self, get: impl Fn(&[u8]) -> Option<Entry<'e>>) {
-        let (keys, found, packed) = (self.keys, &mut self.found, &mut self.packed);
+        let (keys, found, packer) = (self.keys, &mut self.found, &mut self.packer);
         self.open.retain(|&at| {
             let entry = get(keys[at]);
             match entry {
                 None => {}
                 Some(Entry::Deleted) => found[at] = Found::Deleted,
                 Some(Entry::Shared(value)) => found[at] = Found::Own(value.clone()),
-                Some(Entry::Value(value)) => found[at] = pack(packed, value),
+                Some(Entry::Value(value)) => found[at] = packer.pack(value, value.len()),
             }
             entry.is_none()
         });
@@ -490,34 +499,51 @@ impl<'a> Gather<'a> {
             }
         }
         let values = entries.iter().map(|(.., entry)| entry.bytes());
-        let small = values.clone().filter(|value| value.len() <= PACKED_BYTES_MAX);
+        let small = values.filter(|value| value.len() <= SMALL_BYTES_MAX);
         touch(small.clone().flat_map(|value| value.iter().step_by(LINE_BYTES).copied()));
-        self.packed.reserve(small.map(<[u8]>::len).sum());
+        let mut left = small.map(<[u8]>::len).sum();
         for (at, block, entry) in entries {
             self.found[at] = match (entry, entry.bytes()) {
                 (Entry::Deleted, _) => Found::Deleted,
-                (_, value) if value.len() > PACKED_BYTES_MAX => Found::Own(block.share(value)),
-                (_, value) => pack(&mut self.packed, value),
+                (_, value) if value.len() > SMALL_BYTES_MAX => Found::Own(block.share(value)),
+                (_, value) => {
+                    let found = self.packer.pack(value, left);
+                    left -= value.len();
+                    found
+                }
             };
         }
     }
 
     /// The values, in the order of the keys.
     pub(crate) fn finish(self) -> Vec<Option<Bytes>> {
-        let packed = Bytes::from(self.packed);
+        let buffers = self.packer.finish();
         let value = |found| match found {
             Found::Nothing | Found::Deleted => None,
-            Found::Packed(range) => Some(packed.slice(range)),
+            Found::Packed { buffer, range } => Some(buffers[buffer].slice(range)),
             Found::Own(value) => Some(value),
         };
         self.found.into_iter().map(value).collect()
     }
 }
 
-fn pack(packed: &mut Vec<u8>, value: &[u8]) -> Found {
-    let start = packed.len();
-    packed.extend_from_slice(value);
-    Found::Packed(start..packed.len())
+impl Packer {
+    /// Adds a value, of so many bytes that are still to come with it.
+    fn pack(&mut self, value: &[u8], left: usize) -> Found {
+        if self.packed.len() + value.len() > self.packed.capacity() {
+            let room = left.min(PACKED_BYTES_MAX).max(value.len());
+            let full = std::mem::replace(&mut self.packed, Vec::with_capacity(room));
+            self.full.push(Bytes::from(full));
+        }
+        let start = self.packed.len();
+        self.packed.extend_from_slice(value);
+        Found::Packed { buffer: self.full.len(), range: start..self.packed.len() }
+    }
+
+    fn finish(mut self) -> Vec<Bytes> {
+        self.full.push(Bytes::from(self.packed));
+        self.full
+    }
 }
 
 /// Reads bytes for the sake of having them near.
