@@ -24,6 +24,14 @@ pub(crate) struct Candidate {
     pub is_exact: bool,
 }
 
+/// What the index could find of a filter.
+#[derive(Debug)]
+pub(super) struct FoundCandidates {
+    candidates: Vec<Candidate>,
+    /// They say all that the filter does, but for what the scope implies.
+    are_exact: bool,
+}
+
 impl Candidate {
     /// Its span, if that is a single key.
     pub fn as_lookup(&self) -> Option<&Span> {
@@ -55,21 +63,33 @@ impl Planner<'_> {
     /// What the index could find of each conjunct, single keys first. What the scope says already
     /// is left out.
     pub(super) fn candidates(&self) -> &[Candidate] {
-        self.candidates.get_or_init(|| self.find_candidates())
+        &self.found().candidates
     }
 
-    fn find_candidates(&self) -> Vec<Candidate> {
-        let Some(filter) = &self.query.block.filter else { return Vec::new() };
-        let mut found: Vec<Candidate> = Vec::new();
-        for conjunct in conjuncts(filter) {
+    /// The same if every conjunct is said by them, or by the scope, exactly.
+    pub(super) fn exact_candidates(&self) -> Option<&[Candidate]> {
+        let found = self.found();
+        found.are_exact.then_some(&found.candidates)
+    }
+
+    fn found(&self) -> &FoundCandidates {
+        self.found.get_or_init(|| self.find_candidates())
+    }
+
+    fn find_candidates(&self) -> FoundCandidates {
+        let (mut found, mut are_exact): (Vec<Candidate>, _) = (Vec::new(), true);
+        let filter = self.query.block.filter.as_ref();
+        for conjunct in filter.map(conjuncts).unwrap_or_default() {
             found.extend(self.words(conjunct));
-            let Some(candidate) = self.candidate(conjunct) else { continue };
+            let candidate = self.candidate(conjunct);
+            are_exact &= candidate.as_ref().is_some_and(|candidate| candidate.is_exact);
+            let Some(candidate) = candidate else { continue };
             if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
                 found.push(candidate);
             }
         }
         found.sort_by_key(|candidate| (!candidate.is_lookups(), self.is_of_key(candidate)));
-        found
+        FoundCandidates { candidates: found, are_exact }
     }
 
     /// Paths of which the filter or the scope leave one value, one that no index cuts.
@@ -115,20 +135,6 @@ impl Planner<'_> {
     fn is_of_key(&self, candidate: &Candidate) -> bool {
         let is_key = |path: &Path| self.key_paths.iter().any(|names| path.is_names(names));
         path_of(candidate).is_some_and(is_key)
-    }
-
-    /// What every conjunct says exactly, if all can be said so; the conjuncts the scope implies are
-    /// left out.
-    pub(super) fn exact_candidates(&self) -> Option<Vec<Candidate>> {
-        let Some(filter) = &self.query.block.filter else { return Some(Vec::new()) };
-        let mut found: Vec<Candidate> = Vec::new();
-        for conjunct in conjuncts(filter) {
-            let candidate = self.candidate(conjunct).filter(|candidate| candidate.is_exact)?;
-            if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
-                found.push(candidate);
-            }
-        }
-        Some(found)
     }
 
     fn candidate(&self, conjunct: &Expr) -> Option<Candidate> {

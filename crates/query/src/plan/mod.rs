@@ -28,7 +28,7 @@ use crate::routing::{Pin, routing};
 use crate::state::hash;
 use crate::{Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
 pub use advice::{IndexMention, IndexUse};
-use candidates::Candidate;
+use candidates::{Candidate, FoundCandidates};
 pub(crate) use shortcut::{Extreme, Shortcut};
 
 /// A query with a way to run it.
@@ -262,7 +262,7 @@ struct Planner<'a> {
     strategy: Strategy,
     /// Paths of which filter or scope leave one value, one that no index cuts.
     equal: Vec<(Path, item::Value)>,
-    candidates: OnceCell<Vec<Candidate>>,
+    found: OnceCell<FoundCandidates>,
 }
 
 impl<'a> Planner<'a> {
@@ -272,8 +272,8 @@ impl<'a> Planner<'a> {
         source: &'a dyn Source,
     ) -> Planner<'a> {
         let strategy = Strategy::Least;
-        let (equal, candidates) = (Vec::new(), OnceCell::new());
-        let mut planner = Planner { query, key_paths, source, strategy, equal, candidates };
+        let (equal, found) = (Vec::new(), OnceCell::new());
+        let mut planner = Planner { query, key_paths, source, strategy, equal, found };
         planner.equal = planner.equalities();
         planner
     }

@@ -43,12 +43,12 @@ impl Planner<'_> {
         let aggregates = &grouping.aggregates[..];
         if !grouping.keys.is_empty() {
             let is_counted = aggregates.iter().all(counts_rows);
-            return if is_counted { self.groups(&grouping.keys, &candidates) } else { Ok(None) };
+            return if is_counted { self.groups(&grouping.keys, candidates) } else { Ok(None) };
         }
         if aggregates.iter().all(counts_rows) {
-            return self.count(&candidates);
+            return self.count(candidates);
         }
-        self.values(aggregates, &candidates)
+        self.values(aggregates, candidates)
     }
 
     /// A composite index that consists of what the filter fixes and what is grouped by.
@@ -124,7 +124,7 @@ impl Planner<'_> {
         if !is_ordered || !self.source.is_indexed(&path) || !is_exact() {
             return None;
         }
-        let bounds = match &self.exact_candidates()?[..] {
+        let bounds = match self.exact_candidates()? {
             [] => None,
             [one] if path_of(one) == Some(&path) => match &one.spans[..] {
                 [Span::Path { bounds, .. }] => Some(bounds.clone()),

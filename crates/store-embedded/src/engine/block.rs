@@ -225,7 +225,7 @@ impl Block {
     }
 
     /// The interval in which `key` is, or in which the last key before it is.
-    fn interval_of(&self, key: &[u8]) -> usize {
+    pub(crate) fn interval_of(&self, key: &[u8]) -> usize {
         // The first one begins before all others.
         let (mut low, mut high) = (1, self.restarts);
         while low < high {

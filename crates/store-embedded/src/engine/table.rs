@@ -346,9 +346,13 @@ impl Table {
         let mut blocks = first..self.index.len().min(last + 1);
         while let Some(number) = step(&mut blocks, direction) {
             let block = self.block(number, Reads::Again)?;
-            let within = (number == first || number >= last).then_some((start, end));
-            let mut intervals = 0..block.intervals();
+            // Where the range begins and ends; in between all keys are within it.
+            let from = (number == first).then(|| block.interval_of(start));
+            let to = end.filter(|_| number >= last).map(|end| block.interval_of(end));
+            let mut intervals = from.unwrap_or(0)..to.map_or(block.intervals(), |to| to + 1);
             while let Some(interval) = step(&mut intervals, direction) {
+                let is_end = from == Some(interval) || to == Some(interval);
+                let within = is_end.then_some((start, end));
                 block.sieve(interval, within, &wanted.tails, &mut sieve);
                 keys += sieve.looked_at;
                 let mut found = 0..sieve.len();
