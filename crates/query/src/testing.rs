@@ -81,11 +81,20 @@ impl VecSource {
         self
     }
 
+    /// The part of it that is one logical partition.
+    pub fn fixed(mut self, key: Vec<Value>) -> VecSource {
+        let mut partitions = std::mem::take(&mut self.partitions);
+        partitions.iter_mut().for_each(|items| items.retain(|item| self.has_key(item, &key)));
+        VecSource { partitions, fixed_key: Some(key), ..self }
+    }
+
+    fn has_key(&self, item: &Item, key: &[Value]) -> bool {
+        let mut parts = self.partition_key_paths.iter().zip(key);
+        parts.all(|(path, part)| path.value(item.root()).deep_eq(part))
+    }
+
     fn is_point(&self, item: &Item, point: &Point) -> bool {
-        let has_key = |key: &Vec<Value>| {
-            let mut parts = self.partition_key_paths.iter().zip(key);
-            parts.all(|(path, part)| path.value(item.root()).deep_eq(part))
-        };
+        let has_key = |key: &Vec<Value>| self.has_key(item, key);
         item.id().as_deref() == Some(point.id.as_str()) && point.key.as_ref().is_none_or(has_key)
     }
 

@@ -46,11 +46,7 @@ fn many() -> VecSource {
 fn source(name: &str) -> VecSource {
     match name {
         "places" => places(),
-        "places of no" => {
-            let mut source = places();
-            source.fixed_key = Some(vec![Value::from("no")]);
-            source
-        }
+        "places of no" => places().fixed(vec![Value::from("no")]),
         "places, some invisible" => {
             let mut source = places();
             source.is_exact = false;
