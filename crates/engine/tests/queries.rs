@@ -181,6 +181,60 @@ fn index_scan_partitions_and_pages_agree() {
     }
 }
 
+/// Strings are cut at 192 bytes in terms and at 128 in composite indexes; up to 100 bytes an entry
+/// may answer a filter by itself.
+#[test]
+fn values_at_the_limits_of_an_index_are_told_apart() {
+    let mut values: Vec<serde_json::Value> =
+        [json!(null), json!(true), json!([]), json!({}), json!(-0.0), json!(0), json!(5e-324)]
+            .into();
+    values.extend([json!(1e308), json!(-1e308), json!(9_007_199_254_740_993_i64), json!("")]);
+    for length in [98, 99, 100, 101, 127, 128, 129, 130, 191, 192, 193, 194, 300] {
+        for last in ["a", "b", "\u{e9}"] {
+            values.push(json!(format!("{}{last}", "x".repeat(length - last.len()))));
+        }
+    }
+    let by = |order: &str| json!([{"path": "/pk"}, {"path": "/s", "order": order}]);
+    let both = json!({"indexingPolicy": {"compositeIndexes": [by("ascending"), by("descending")]}});
+    let none = json!({"indexingPolicy": {"includedPaths": [], "excludedPaths": [{"path": "/*"}]}});
+    let fill = |definition: serde_json::Value| {
+        let db = Db::memory();
+        let c = db.container(definition);
+        for (n, value) in values.iter().enumerate() {
+            for pk in ["one", "two"] {
+                let body = json!({"id": format!("{pk}{n}"), "pk": pk, "s": value});
+                db.create(&c, body).unwrap();
+            }
+        }
+        db.create(&c, json!({"id": "nothing", "pk": "one"})).unwrap();
+        (db, c)
+    };
+    let oracle = fill(none);
+    let indexed = [fill(json!({})), fill(both)];
+    let key = Scope::PartitionKey(PartitionKey::parse(r#"["one"]"#).unwrap());
+    for value in &values {
+        for operator in ["=", "<", "<=", ">", ">=", "!="] {
+            let query = format!("SELECT * FROM c WHERE c.pk = 'one' AND c.s {operator} @value");
+            let parameter = Value::parse(value.to_string().as_bytes()).unwrap();
+            let parameters = vec![("@value".to_owned(), parameter)];
+            for (order, scope) in [("", &Scope::Container), ("", &key), (" ORDER BY c.s", &key)] {
+                let ask = |order: &str| QueryText {
+                    text: format!("{query}{order}"),
+                    parameters: parameters.clone(),
+                };
+                let ids = |(db, c): &(Db, Arc<Container>), query: &QueryText| {
+                    let found = rows(db, c, scope, query, 100);
+                    sorted(found.iter().map(|row| id_of(row.as_bytes())).collect())
+                };
+                let expected = ids(&oracle, &ask(""));
+                for one in &indexed {
+                    assert_eq!(ids(one, &ask(order)), expected, "{query}{order} with {value}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_scope_bounds_a_query() {
     let db = Db::memory();
