@@ -26,6 +26,11 @@ impl<T> Pending<T> {
         Pending { ticket: None, answer: Some(answer) }
     }
 
+    /// Has its commit begun, though it will not be waited for at once.
+    pub fn begin(&mut self) {
+        self.ticket.iter_mut().for_each(Ticket::begin);
+    }
+
     /// Blocks the thread until the answer is there.
     pub fn wait(mut self) -> Result<T> {
         if let Some(ticket) = self.ticket.take() {

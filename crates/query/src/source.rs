@@ -34,8 +34,9 @@ pub trait Source: Sync {
     /// How many physical partitions are in scope. They are numbered from 0 in range order.
     fn partitions(&self) -> usize;
 
-    /// The scope, if it is one logical partition: then an id names at most one item. The values at
-    /// the partition key paths, [`Value::Undefined`] where there is none.
+    /// The scope, if it is one logical partition: then an id names at most one item, and every item
+    /// has these values. The values at the partition key paths, [`Value::Undefined`] where there is
+    /// none.
     fn fixed_key(&self) -> Option<&[Value]>;
 
     /// Items in ascending order of their ordinals, strictly after `after`.

@@ -242,6 +242,7 @@ impl<'a> Writer<'a> {
         let Entry { number, text, mut draft, key } = entry;
         loop {
             let mut pending = self.enqueue(&key, draft);
+            pending.begin();
             match poll(&mut pending) {
                 Poll::Pending => {
                     self.window.push_back((number, text.len(), pending));

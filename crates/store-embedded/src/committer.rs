@@ -107,7 +107,8 @@ impl Shared {
 /// The committer, for whoever is at work (Q2).
 pub(crate) struct Writer {
     shared: Arc<Shared>,
-    committer: Mutex<Committer>,
+    /// Gone once the queue is closed: who still holds a ticket must not hold files.
+    committer: Mutex<Option<Committer>>,
     durability: Durability,
     faults: Faults,
 }
@@ -157,7 +158,7 @@ impl Writer {
             unsynced_since: None,
         };
         let (durability, faults) = (options.durability, options.faults);
-        Writer { shared, committer: Mutex::new(committer), durability, faults }
+        Writer { shared, committer: Mutex::new(Some(committer)), durability, faults }
     }
 
     /// Starts the thread. It ends when the queue is closed and empty.
@@ -184,24 +185,24 @@ impl Writer {
 
     fn run(&self) {
         loop {
-            let since = self.committer.lock().unsynced_since;
+            let since = self.committer.lock().as_ref().and_then(|own| own.unsynced_since);
             match self.shared.queue.take(since.map(|since| since + SYNC_WITHIN)) {
-                Taken::Jobs(jobs) => self.commit(jobs),
+                Taken::Jobs(jobs) => self.commit(jobs, false),
                 Taken::Nothing => {}
                 Taken::Closed => break,
             }
-            self.committer.lock().sync_if_late();
+            self.committer.lock().iter_mut().for_each(Committer::sync_if_late);
         }
-        self.committer.lock().sync_unsynced();
+        self.committer.lock().take().iter_mut().for_each(Committer::sync_unsynced);
     }
 
     /// One group. A panic here, in a hook say, must not leave writers waiting (W3).
-    fn commit(&self, jobs: Vec<Job>) {
-        let mut committer = self.committer.lock();
-        if catch_unwind(AssertUnwindSafe(|| committer.commit(jobs))).is_err() {
+    fn commit(&self, jobs: Vec<Job>, is_synced: bool) {
+        if let Some(committer) = &mut *self.committer.lock()
+            && catch_unwind(AssertUnwindSafe(|| committer.commit(jobs, is_synced))).is_err()
+        {
             self.shared.set_poison("the committer panicked".to_owned());
         }
-        drop(committer);
         self.shared.queue.done();
     }
 }
@@ -209,7 +210,10 @@ impl Writer {
 impl Helper for Writer {
     fn help(&self) {
         match self.is_quick() {
-            true => self.shared.queue.take_now().into_iter().for_each(|jobs| self.commit(jobs)),
+            // Others' may be among them that need no sync (W4).
+            true => {
+                self.shared.queue.take_few().into_iter().for_each(|jobs| self.commit(jobs, true));
+            }
             false => self.hand_over(),
         }
     }
@@ -229,20 +233,20 @@ impl Committer {
     }
 
     /// One group, from decision to answers (W1).
-    fn commit(&mut self, jobs: Vec<Job>) {
+    fn commit(&mut self, jobs: Vec<Job>, is_synced: bool) {
         if self.shared.poisoned().is_some() {
             return self.refuse(jobs);
         }
         let begun = Instant::now();
         let mut pending = self.decide(jobs);
+        pending.needs_sync |= is_synced;
         let marks = self.group.take_marks();
         let is_empty = pending.commits == 0 && !pending.needs_sync;
         let written = if is_empty { Ok(()) } else { self.write(&marks, pending.needs_sync) };
         match written {
             Ok(()) => {
                 self.publish(&marks, &mut pending);
-                let is_quick = begun.elapsed() <= QUICK && self.engine.has_room();
-                self.shared.is_quick.store(is_quick, Ordering::Relaxed);
+                self.judge(begun.elapsed(), pending.needs_sync);
                 pending.answers.into_iter().for_each(|(sender, result)| sender.send(result));
             }
             Err(error) => {
@@ -332,6 +336,14 @@ impl Committer {
         self.shared.commits.fetch_add(pending.commits, Ordering::Relaxed);
         self.shared.groups.fetch_add(1, Ordering::Relaxed);
         self.shared.view.store(Arc::new(view));
+    }
+
+    /// What a group took says what the next will take. One that was not synced says nothing good.
+    fn judge(&self, took: Duration, was_synced: bool) {
+        let is_quick = took <= QUICK && self.engine.has_room();
+        if was_synced || !is_quick {
+            self.shared.is_quick.store(is_quick, Ordering::Relaxed);
+        }
     }
 
     fn sync_if_late(&mut self) {

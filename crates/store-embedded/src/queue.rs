@@ -13,6 +13,10 @@ use store::{Commit, Error, Result, TicketSender};
 
 use crate::Options;
 
+/// Jobs that somebody who waits does with his own.
+const FEW: usize = 64;
+const FEW_BYTES: usize = 1 << 20;
+
 /// One thing to do for who writes.
 pub(crate) enum Job {
     /// Apply a commit.
@@ -113,9 +117,15 @@ impl Queue {
         }
     }
 
-    /// Takes all jobs, if there are any and nobody is at work.
-    pub(crate) fn take_now(&self) -> Option<Vec<Job>> {
-        self.state.lock().take()
+    /// Takes all jobs for somebody who waits, if there are any and nobody is at work. Many are the
+    /// thread's.
+    pub(crate) fn take_few(&self) -> Option<Vec<Job>> {
+        let mut state = self.state.lock();
+        if state.jobs.len() > FEW || state.bytes > FEW_BYTES {
+            self.wake_thread(&mut state);
+            return None;
+        }
+        state.take()
     }
 
     /// Whoever has taken jobs is done with them (Q2).

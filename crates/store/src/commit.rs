@@ -285,6 +285,15 @@ impl Ticket {
         }
     }
 
+    /// Has the commit begun, though it will not be waited for at once.
+    pub fn begin(&mut self) {
+        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
+            && self.peek().is_none()
+        {
+            helper.hand_over();
+        }
+    }
+
     /// Somebody waits from now on.
     fn help(&mut self) {
         if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
@@ -297,11 +306,7 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
-            && self.peek().is_none()
-        {
-            helper.hand_over();
-        }
+        self.begin();
     }
 }
 

@@ -40,20 +40,24 @@ impl<T> Decider<T> {
 
     /// Does nothing the second time.
     fn settle(&self, mut pending: Pending<T>) {
-        let mut state = self.0.lock();
-        let State::Open(waker) = &mut *state else { return };
-        let waker = waker.take();
-        let answer = waker.as_ref().map_or(Poll::Pending, |waker| {
+        let known = match &*self.0.lock() {
+            State::Open(waker) => waker.clone(),
+            State::Decided(_) | State::Taken => return,
+        };
+        // Not under the lock: to wait for a commit may be to write it.
+        let answer = known.as_ref().map_or(Poll::Pending, |waker| {
             Pin::new(&mut pending).poll(&mut Context::from_waker(waker))
         });
-        match answer {
-            Poll::Pending => *state = State::Decided(pending),
-            Poll::Ready(answer) => {
-                *state = State::Decided(Pending::ready(answer));
-                drop(state);
-                waker.into_iter().for_each(Waker::wake);
-            }
-        }
+        let is_ready = answer.is_ready();
+        let decided = match answer {
+            Poll::Pending => pending,
+            Poll::Ready(answer) => Pending::ready(answer),
+        };
+        let last = std::mem::replace(&mut *self.0.lock(), State::Decided(decided));
+        let State::Open(waker) = last else { return };
+        // The commit wakes the one we knew; another has to look for himself.
+        let is_known = |waker: &Waker| known.as_ref().is_some_and(|known| known.will_wake(waker));
+        waker.into_iter().filter(|waker| is_ready || !is_known(waker)).for_each(Waker::wake);
     }
 }
 

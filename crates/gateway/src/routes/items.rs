@@ -236,7 +236,10 @@ async fn try_start_bulk(
         None => sent.ok_or(engine::Error::PartitionKeyMissing)?,
     };
     call.access.check_key(Some(&key))?;
-    start(call, container, &key, write).await.map(Running::Pending)
+    let mut pending = start(call, container, &key, write).await?;
+    // Others come first.
+    pending.begin();
+    Ok(Running::Pending(pending))
 }
 
 /// A bulk request names the range its client believes in. The operations find theirs by

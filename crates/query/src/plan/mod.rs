@@ -26,7 +26,9 @@ use std::cell::OnceCell;
 use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
 use crate::routing::{Pin, routing};
 use crate::state::hash;
-use crate::{Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Source, Span, State};
+use crate::{
+    Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Segment, Source, Span, State,
+};
 pub use advice::{IndexMention, IndexUse};
 use candidates::{Candidate, FoundCandidates};
 pub(crate) use shortcut::{Extreme, Shortcut};
@@ -347,7 +349,9 @@ impl<'a> Planner<'a> {
             _ => return false,
         };
         let is_said = |candidate: &Candidate| match &candidate.spans[..] {
-            [own @ Span::Path { bounds, .. }] => span.tells(own) && bounds.are_short(),
+            [own @ Span::Path { path, bounds }] => {
+                span.tells(own) && bounds.are_short() && path.is_short()
+            }
             _ => false,
         };
         let block = &self.query.block;
@@ -458,6 +462,17 @@ impl<'a> Planner<'a> {
 
 /// The longest string that counts as fixed in front of a composite index: one that no index cuts.
 const FIXED_BYTES_MAX: usize = 100;
+
+impl Path {
+    /// Whether no index has it abbreviated.
+    fn is_short(&self) -> bool {
+        let bytes = self.segments().iter().map(|segment| match segment {
+            Segment::Property(name) => name.len() + 2,
+            Segment::Elements => 2,
+        });
+        bytes.sum::<usize>() <= FIXED_BYTES_MAX
+    }
+}
 
 impl Bounds {
     /// Whether no index cuts what is at the ends.

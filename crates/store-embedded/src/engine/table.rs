@@ -292,8 +292,9 @@ impl Table {
             }
             gather.take_all(&blocks);
             drop(shelf);
-            for (at, number) in missing {
-                gather.take_all(&[(at, &*self.block(number, Reads::Again)?)]);
+            for keys in missing.chunk_by(|(_, one), (_, other)| one == other) {
+                let block = self.block(keys[0].1, Reads::Again)?;
+                gather.take_all(&Vec::from_iter(keys.iter().map(|(at, _)| (*at, &*block))));
             }
         }
         gather.open.retain(|at| matches!(gather.found[*at], Found::Nothing));
