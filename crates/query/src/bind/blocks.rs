@@ -190,7 +190,12 @@ impl Binder<'_> {
             let message = "A subquery is not allowed in 'GROUP BY'.";
             return Err(sql::Error::at(Code::Other, key.span, message).into());
         }
-        self.scalar(key)
+        let bound = self.scalar(key)?;
+        if bound.as_constant().is_some() {
+            let message = "An expression in 'GROUP BY' must contain at least one property.";
+            return Err(sql::Error::at(Code::Other, key.span, message).into());
+        }
+        Ok(bound)
     }
 
     fn selection(&mut self, query: &Query) -> Result<Projection, Error> {

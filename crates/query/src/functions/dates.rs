@@ -328,17 +328,22 @@ pub(super) fn to_timestamp(arguments: &[Datum<'_>]) -> Value {
 }
 
 pub(super) fn from_ticks(arguments: &[Datum<'_>]) -> Value {
-    canonical(scaled(&arguments[0], 1.0))
+    canonical(scaled(&arguments[0], 1))
 }
 
 pub(super) fn from_timestamp(arguments: &[Datum<'_>]) -> Value {
-    canonical(scaled(&arguments[0], TICKS_PER_MILLI as f64))
+    canonical(scaled(&arguments[0], TICKS_PER_MILLI))
 }
 
 /// A number in units of so many ticks, if it is anywhere near the calendar.
-fn scaled(argument: &Datum<'_>, ticks: f64) -> Option<i64> {
-    let ticks = argument.as_f64()? * ticks;
-    (ticks.abs() < 4e18).then_some(ticks as i64)
+fn scaled(argument: &Datum<'_>, ticks: i64) -> Option<i64> {
+    let number = argument.as_f64()?;
+    if (number * ticks as f64).abs() >= 4e18 {
+        return None;
+    }
+    // As integers: far from 1970 a product of numbers would not be exact.
+    let parts = (number.fract() * ticks as f64) as i64;
+    (number.trunc() as i64).checked_mul(ticks)?.checked_add(parts)
 }
 
 /// `DateTimeFormat` with the specifiers the documentation lists.

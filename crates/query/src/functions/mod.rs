@@ -71,12 +71,19 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     BY_NAME.get(&name.to_ascii_uppercase()).copied()
 }
 
-/// The number an argument is, if it is an integer that 64 bits hold.
+/// The number an argument is, if it is an integer that 64 bits hold. The largest of those is a
+/// number that is one more, the nearest there is.
 fn integer(argument: &Datum<'_>) -> Option<i64> {
     let number = argument.as_f64()?;
-    let is_integer = number.fract() == 0.0
-        && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number);
-    is_integer.then_some(number as i64)
+    let is_held = (-9_223_372_036_854_775_808.0..=9_223_372_036_854_775_808.0).contains(&number);
+    whole(argument).filter(|_| is_held)
+}
+
+/// The number an argument is, if it is an integer; one that 64 bits do not hold is as large as they
+/// can.
+fn whole(argument: &Datum<'_>) -> Option<i64> {
+    let number = argument.as_f64()?;
+    (number.fract() == 0.0).then_some(number as i64)
 }
 
 /// An absent optional argument is `Some(None)`, one of the wrong type is `None`.

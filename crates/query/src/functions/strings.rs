@@ -2,7 +2,7 @@
 
 use item::{Kind, Value, write_number};
 
-use super::{boolean, integer, number, optional, string};
+use super::{boolean, integer, number, optional, string, whole};
 use crate::datum::Datum;
 
 /// Most characters REPLICATE makes.
@@ -21,12 +21,27 @@ pub(super) fn concat(arguments: &[Datum<'_>]) -> Value {
     string(parts.map(|parts| parts.concat()))
 }
 
+/// What is equal for two strings that differ in case only. Characters are folded one by one: what a
+/// string begins with, it begins with when both are folded.
+fn folded(text: &str) -> String {
+    text.chars().flat_map(char::to_lowercase).collect()
+}
+
+/// One character for each, as in the invariant culture: one that would become several stays.
+fn mapped<I: Iterator<Item = char> + Clone>(text: &str, map: fn(char) -> I) -> String {
+    let single = |c: char| {
+        let mut mapped = map(c);
+        mapped.next().filter(|_| mapped.next().is_none()).unwrap_or(c)
+    };
+    text.chars().map(single).collect()
+}
+
 /// Tests two strings, ignoring case if the third argument says so.
 fn test(arguments: &[Datum<'_>], test: fn(&str, &str) -> bool) -> Value {
     let result = || {
         let (text, other) = (arguments[0].as_str()?, arguments[1].as_str()?);
         Some(match optional(arguments, 2, Datum::as_bool)?.unwrap_or(false) {
-            true => test(&text.to_lowercase(), &other.to_lowercase()),
+            true => test(&folded(&text), &folded(&other)),
             false => test(&text, &other),
         })
     };
@@ -51,7 +66,7 @@ pub(super) fn string_equals(arguments: &[Datum<'_>]) -> Value {
 
 /// One answer decides; without it a term that is no string makes the result undefined.
 fn contains_several(arguments: &[Datum<'_>], ignore_case: bool, decisive: bool) -> Value {
-    let fold = |text: &str| if ignore_case { text.to_lowercase() } else { text.to_owned() };
+    let fold = |text: &str| if ignore_case { folded(text) } else { text.to_owned() };
     let Some(text) = arguments[0].as_str().map(|text| fold(&text)) else {
         return Value::Undefined;
     };
@@ -106,7 +121,10 @@ pub(super) fn last_index_of(arguments: &[Datum<'_>]) -> Value {
 pub(super) fn left(arguments: &[Datum<'_>]) -> Value {
     let part = || {
         let text = units(&arguments[0].as_str()?);
-        let count = integer(&arguments[1])?.clamp(0, text.len() as i64) as usize;
+        if text.is_empty() && arguments[1].as_f64().is_some() {
+            return Some(String::new());
+        }
+        let count = whole(&arguments[1])?.clamp(0, text.len() as i64) as usize;
         Some(text_of(&text[..count]))
     };
     string(part())
@@ -115,7 +133,7 @@ pub(super) fn left(arguments: &[Datum<'_>]) -> Value {
 pub(super) fn right(arguments: &[Datum<'_>]) -> Value {
     let part = || {
         let text = units(&arguments[0].as_str()?);
-        let count = integer(&arguments[1])?.clamp(0, text.len() as i64) as usize;
+        let count = whole(&arguments[1])?.clamp(0, text.len() as i64) as usize;
         Some(text_of(&text[text.len() - count..]))
     };
     string(part())
@@ -124,7 +142,11 @@ pub(super) fn right(arguments: &[Datum<'_>]) -> Value {
 pub(super) fn substring(arguments: &[Datum<'_>]) -> Value {
     let part = || {
         let text = units(&arguments[0].as_str()?);
-        let (start, length) = (integer(&arguments[1])?, integer(&arguments[2])?);
+        let numbers = arguments[1].as_f64().zip(arguments[2].as_f64());
+        if text.is_empty() && numbers.is_some() {
+            return Some(String::new());
+        }
+        let (start, length) = (whole(&arguments[1])?, whole(&arguments[2])?);
         if start < 0 || start >= text.len() as i64 || length <= 0 {
             return Some(String::new());
         }
@@ -139,11 +161,11 @@ pub(super) fn length(arguments: &[Datum<'_>]) -> Value {
 }
 
 pub(super) fn lower(arguments: &[Datum<'_>]) -> Value {
-    string(arguments[0].as_str().map(|text| text.to_lowercase()))
+    string(arguments[0].as_str().map(|text| mapped(&text, char::to_lowercase)))
 }
 
 pub(super) fn upper(arguments: &[Datum<'_>]) -> Value {
-    string(arguments[0].as_str().map(|text| text.to_uppercase()))
+    string(arguments[0].as_str().map(|text| mapped(&text, char::to_uppercase)))
 }
 
 /// Strips white space, or the characters of the second argument.
@@ -261,7 +283,8 @@ pub(super) fn to_string(arguments: &[Datum<'_>]) -> Value {
     }
 }
 
-/// The shortest text; an exponent has a sign and at least three digits.
+/// The shortest text, with an exponent where C's `%.17g` has one: it has a sign and at least three
+/// digits.
 fn number_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();
@@ -269,16 +292,17 @@ fn number_text(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
+    let text = format!("{number:e}");
+    let parts = text.split_once('e').and_then(|(mantissa, exponent)| {
+        Some((mantissa, exponent.parse::<i32>().ok()?)).filter(|(_, e)| !(-4..17).contains(e))
+    });
+    if let Some((mantissa, exponent)) = parts {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{mantissa}e{sign}{:03}", exponent.unsigned_abs());
+    }
     let mut out = Vec::new();
     write_number(&mut out, number);
-    let text = String::from_utf8(out).unwrap_or_default();
-    match text.split_once('e') {
-        Some((mantissa, exponent)) => {
-            let (sign, digits) = exponent.split_at(1);
-            format!("{mantissa}e{sign}{digits:0>3}")
-        }
-        None => text,
-    }
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Parses JSON of one kind.

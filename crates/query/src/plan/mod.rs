@@ -346,7 +346,8 @@ impl<'a> Planner<'a> {
         let span = match access {
             Access::Ordered { span, .. } => span,
             Access::Entries { spans, also } if also.is_empty() && spans.len() == 1 => &spans[0],
-            _ => return false,
+            Access::Entries { .. } | Access::Set { .. } | Access::Keys { .. } => return false,
+            Access::Once | Access::Nothing | Access::Points(_) | Access::Scan => return false,
         };
         let is_said = |candidate: &Candidate| match &candidate.spans[..] {
             [own @ Span::Path { path, bounds }] => {

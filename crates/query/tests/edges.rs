@@ -1,0 +1,75 @@
+//! Goal: functions at the edges of their arguments, where a plausible implementation is wrong.
+//! Method: constant expressions and what they come to.
+
+#![allow(clippy::unwrap_used)] // A test that cannot go on fails there.
+
+use query::testing::{VecSource, item, rows_in_pages};
+use query::{Parameters, bind};
+
+fn check(expression: &str, expect: &str) {
+    let source = VecSource::new([item(r#"{"id":"1"}"#, 1)], 1);
+    let rows = rows_in_pages(&source, &format!("SELECT VALUE {expression}"), 10);
+    assert_eq!(rows.join(" "), expect, "{expression}");
+}
+
+#[test]
+fn integers_end_where_64_bits_do() {
+    check("IS_INTEGER(9223372036854775807)", "true");
+    check("IS_INTEGER(-9223372036854775808)", "true");
+    check("IS_INTEGER(9223372036854777856)", "false");
+    check("IS_INTEGER(18446744073709551615)", "false");
+    check("IntAdd(9223372036854775807, 1)", "-9223372036854776000");
+    check("LEFT('abc', 1e300)", r#""abc""#);
+    check("RIGHT('abc', -1e300)", r#""""#);
+    check("SUBSTRING('abc', 1, 1e300)", r#""bc""#);
+    check("LEFT('abc', 1.5)", "");
+    check("LEFT('', 1.5)", r#""""#);
+    check("LEFT('', 'x')", "");
+    check("SUBSTRING('', 0.5, 1)", r#""""#);
+}
+
+#[test]
+fn numbers_are_written_with_exponents_of_three_digits() {
+    check("ToString(2049537175849502700)", r#""2.0495371758495027e+018""#);
+    check("ToString(1e17)", r#""1e+017""#);
+    check("ToString(12345678901234567)", r#""12345678901234568""#);
+    check("ToString(-1e300)", r#""-1e+300""#);
+    check("ToString(0.0001)", r#""0.0001""#);
+    check("ToString(0.00001)", r#""1e-005""#);
+    check("ToString(1.5)", r#""1.5""#);
+    check("ToString(-0.0)", r#""0""#);
+}
+
+#[test]
+fn far_dates_are_exact() {
+    check("TimestampToDateTime(253402300799999)", r#""9999-12-31T23:59:59.9990000Z""#);
+    check("TimestampToDateTime(32503680000123)", r#""3000-01-01T00:00:00.1230000Z""#);
+    check("TimestampToDateTime(-62135596799999)", r#""0001-01-01T00:00:00.0010000Z""#);
+    check("TimestampToDateTime(1.5)", r#""1970-01-01T00:00:00.0015000Z""#);
+    check("DateTimeToTimestamp(TimestampToDateTime(33177600000001))", "33177600000001");
+}
+
+#[test]
+fn case_is_that_of_single_characters() {
+    for call in ["STARTSWITH('ΟΔΟΣΑ', 'ΟΔΟΣ', true)", "ENDSWITH('ΟΔΟΣ', 'Σ', true)"] {
+        check(call, "true");
+    }
+    check("CONTAINS('ΟΔΟΣΑ', 'οδοσ', true)", "true");
+    check("StringEquals('ΟΔΟΣ', 'οδοσ', true)", "true");
+    check("UPPER('straße')", r#""STRAßE""#);
+    check("LOWER('ΑΣ')", r#""ασ""#);
+}
+
+#[test]
+fn groups_are_by_something_of_the_items() {
+    let is_refused = |key: &str| {
+        let parsed = sql::parse(&format!("SELECT COUNT(1) AS n FROM c GROUP BY {key}")).unwrap();
+        bind(&parsed, &Parameters::new()).is_err()
+    };
+    for key in ["1", "'a'", "ABS(1)", "undefined", "c.a, 1", "[1]"] {
+        assert!(is_refused(key), "{key}");
+    }
+    for key in ["c", "c.a", "c.a + 1", "UPPER(c.a)", "[c.a, 1]"] {
+        assert!(!is_refused(key), "{key}");
+    }
+}
