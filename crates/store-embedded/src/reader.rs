@@ -7,8 +7,9 @@ use store::{Direction, Page, Range, Reader, Result, Row, ScanOptions, Sieved, Sp
 
 use crate::engine::block::Block;
 use crate::engine::filter::hash;
+use crate::engine::gather::Gather;
 use crate::engine::merge::{Merged, Source};
-use crate::engine::table::{Gather, Reads, Table};
+use crate::engine::table::{Reads, Table};
 use crate::engine::tree::Tree;
 use crate::engine::{Entry, Part, State};
 

@@ -21,7 +21,7 @@
 //! (E3) Among the tables of a part, each is newer as a whole than those behind it.
 //!
 //! LAYOUT     `journal`, `memory`, `tree` (what it is made of), `block`, `filter`, `table` (files), `cache` (blocks read),
-//!            `manifest` (which files count), `merge` (reading several places as one), `work` (what
+//!            `manifest` (which files count), `merge` (reading several places as one), `gather` (many keys), `work` (what
 //!            runs in the background: memory into tables, tables into fewer).
 //!
 //! WHY OURS   The engine below was fjall until reads had become most of what a query costs. Knowing
@@ -31,6 +31,7 @@
 pub(crate) mod block;
 pub(crate) mod cache;
 pub(crate) mod filter;
+pub(crate) mod gather;
 pub(crate) mod journal;
 pub(crate) mod manifest;
 pub(crate) mod memory;
