@@ -42,7 +42,8 @@ pub fn start(items: Arc<dyn Cache>, store: Arc<EmbeddedStore>) -> Worker {
         while signal.wait(INTERVAL) {
             let now = (items.usage(), blocks.usage());
             let of_late = |now: CacheUsage, before: CacheUsage| CacheUsage {
-                hits: now.hits - before.hits,
+                // Those of a table that is just being dropped are missed for a moment.
+                hits: now.hits.saturating_sub(before.hits),
                 ..now
             };
             let next = moved(total, of_late(now.0, before.0), of_late(now.1, before.1));

@@ -287,20 +287,17 @@ impl Ticket {
 
     /// Has the commit begun, though it will not be waited for at once.
     pub fn begin(&mut self) {
-        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
-            && self.peek().is_none()
-        {
-            helper.hand_over();
-        }
+        self.take_helper().into_iter().for_each(|helper| helper.hand_over());
     }
 
     /// Somebody waits from now on.
     fn help(&mut self) {
-        if let Some(helper) = self.helper.take().and_then(|helper| helper.upgrade())
-            && self.peek().is_none()
-        {
-            helper.help();
-        }
+        self.take_helper().into_iter().for_each(|helper| helper.help());
+    }
+
+    /// Who is to be told, once, and only while there is something to do.
+    fn take_helper(&mut self) -> Option<Arc<dyn Helper>> {
+        self.helper.take()?.upgrade().filter(|_| self.peek().is_none())
     }
 }
 

@@ -198,6 +198,33 @@ mod tests {
         assert!(matches!(client.poll(), Some(Err(Error::Fault(_)))));
     }
 
+    /// Asks for the answer with a waker of its own while the commit is being written.
+    struct AsksAgain(Arc<Client>);
+
+    impl store::Helper for AsksAgain {
+        fn help(&self) {
+            assert!(self.0.poll().is_none());
+        }
+
+        fn hand_over(&self) {}
+    }
+
+    #[test]
+    fn somebody_else_who_asks_meanwhile_is_woken() {
+        let (decider, client) = Client::new();
+        let first = Waker::from(Arc::<Wakes>::default());
+        assert!(client.decision.poll(&mut Context::from_waker(&first)).is_pending());
+        let client = Arc::new(client);
+        let helper: Arc<dyn store::Helper> = Arc::new(AsksAgain(client.clone()));
+        let (commit, ticket) = store::ticket();
+        decider.decide(Pending::after(ticket.helped_by(Arc::downgrade(&helper)), Ok(1)));
+        assert_eq!(client.wakes(), 1, "the commit would wake the first");
+        assert!(client.poll().is_none());
+        commit.send(Ok(()));
+        assert_eq!(client.wakes(), 1);
+        assert!(matches!(client.poll(), Some(Ok(1))));
+    }
+
     #[test]
     fn without_a_decision_there_is_an_answer() {
         let (decider, client) = Client::new();

@@ -28,7 +28,7 @@ fn folded(text: &str) -> String {
 }
 
 /// One character for each, as in the invariant culture: one that would become several stays.
-fn mapped<I: Iterator<Item = char> + Clone>(text: &str, map: fn(char) -> I) -> String {
+fn mapped<I: Iterator<Item = char>>(text: &str, map: fn(char) -> I) -> String {
     let single = |c: char| {
         let mut mapped = map(c);
         mapped.next().filter(|_| mapped.next().is_none()).unwrap_or(c)
