@@ -19,6 +19,7 @@
 use std::time::{Duration, Instant};
 
 use client::{Changes, Scope};
+use model::partition_key::PartitionKey;
 use serde_json::{Value, json};
 
 use crate::Error;
@@ -38,6 +39,9 @@ const PAGE: usize = 100;
 const EXPIRY: Duration = Duration::from_secs(30);
 /// When a lease that is held is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
+/// How often a lease is given back until somebody else is taken to write it: at most one request
+/// is on its way when work is cut off.
+const GIVE_BACK_TRIES: usize = 3;
 /// Rounds until pipelines are taken to be endless.
 const ROUNDS_MAX: usize = 1_000;
 
@@ -133,13 +137,34 @@ impl<'d> Runner<'d> {
         Err(Error::Endless(self.model.id.clone()))
     }
 
-    /// Gives the leases back, so that the next process need not wait for them to expire.
+    /// Gives the leases back, so that the next process need not wait for them to expire. A lease
+    /// that somebody else has taken over is an error, and the others are given back all the same.
     pub async fn stop(mut self) -> Result<(), Error> {
-        self.owner.clear();
+        let owner = std::mem::take(&mut self.owner);
+        let mut done = Ok(());
         for at in 0..self.leases.len() {
-            self.write_lease(at, &mut Tally::default()).await?;
+            done = done.and(self.give_back(at, &owner).await);
         }
-        Ok(())
+        done
+    }
+
+    /// Work that was cut off may have left a request on its way that writes the lease, whose etag
+    /// then is another than the one known here (P2). Whose lease it is, it tells itself.
+    async fn give_back(&mut self, at: usize, owner: &str) -> Result<(), Error> {
+        for _ in 0..GIVE_BACK_TRIES {
+            let given = self.write_lease(at, &mut Tally::default()).await;
+            if !matches!(given, Err(Error::Leased(_))) {
+                return given;
+            }
+            let (id, key) = self.lease_key(&self.leases[at])?;
+            let request = self.target.container(LEASES).read(&key, &id);
+            let reply = self.target.client.send(&request).await.map_err(lease_unread)?;
+            if reply.json().unwrap_or_default()["owner"] != *owner {
+                return given;
+            }
+            self.leases[at].etag = reply.etag().unwrap_or_default().to_owned();
+        }
+        Err(Error::Leased(self.model.pipelines[self.leases[at].pipeline].name.clone()))
     }
 
     /// Renews the leases that would otherwise expire, at the positions they have (P1).
@@ -182,8 +207,7 @@ impl<'d> Runner<'d> {
             etag: String::new(),
             renewed: Instant::now(),
         };
-        let id = self.lease_id(&lease);
-        let key = key_of(&json!(id)).map_err(|message| self.wrong(pipeline, message))?;
+        let (id, key) = self.lease_key(&lease)?;
         let leases = self.target.container(LEASES);
         match self.target.client.send(&leases.read(&key, &id)).await {
             Ok(reply) => {
@@ -206,7 +230,7 @@ impl<'d> Runner<'d> {
                 let reply = self.target.client.send(&request).await;
                 lease.etag = self.etag_of(pipeline, reply)?;
             }
-            Err(source) => return Err(Error::Request { what: "read a lease".to_owned(), source }),
+            Err(source) => return Err(lease_unread(source)),
         }
         Ok(lease)
     }
@@ -307,8 +331,7 @@ impl<'d> Runner<'d> {
 
     async fn write_lease(&mut self, at: usize, tally: &mut Tally) -> Result<(), Error> {
         let lease = &self.leases[at];
-        let id = self.lease_id(lease);
-        let key = key_of(&json!(id)).map_err(|message| self.wrong(lease.pipeline, message))?;
+        let (id, key) = self.lease_key(lease)?;
         let body = self.lease_body(lease).to_string();
         let request = self.target.container(LEASES).replace(&key, &id, body).if_match(&lease.etag);
         let request = tally.asks(request);
@@ -325,6 +348,12 @@ impl<'d> Runner<'d> {
         format!("{}.{}", self.model.pipelines[lease.pipeline].name, lease.range)
     }
 
+    fn lease_key(&self, lease: &Lease) -> Result<(String, PartitionKey), Error> {
+        let id = self.lease_id(lease);
+        let key = key_of(&json!(id)).map_err(|message| self.wrong(lease.pipeline, message))?;
+        Ok((id, key))
+    }
+
     fn lease_body(&self, lease: &Lease) -> Value {
         json!({
             "id": self.lease_id(lease),
@@ -338,6 +367,10 @@ impl<'d> Runner<'d> {
         let what = format!("pipeline {}", self.model.pipelines[pipeline].name);
         Error::Step { what, message }
     }
+}
+
+fn lease_unread(source: client::Error) -> Error {
+    Error::Request { what: "read a lease".to_owned(), source }
 }
 
 /// Processes on different machines compare their times: only the clock of the day will do.

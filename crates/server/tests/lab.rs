@@ -546,6 +546,22 @@ async fn pipelines_go_on_where_they_were() {
     assert!(matches!(third.drain().await, Err(lab::Error::Leased(_))));
     assert_eq!(fourth.drain().await.unwrap().changes, 250);
     assert_eq!(differences().await, 0);
+
+    // A renewal that was cut off, and done all the same: its lease is given back like the others.
+    let mut of_others = leases_of(&target).await;
+    let one = of_others.pop().unwrap();
+    put(&target, LEASES, one["id"].as_str().unwrap(), one.clone()).await;
+    // Leases of others are left to them.
+    for lease in &mut of_others {
+        lease["owner"] = json!("fifth");
+        put(&target, LEASES, lease["id"].as_str().unwrap(), lease.clone()).await;
+    }
+    assert!(matches!(fourth.stop().await, Err(lab::Error::Leased(_))));
+    for lease in leases_of(&target).await {
+        let (owner, was) = (&lease["owner"], &one["continuation"]);
+        assert_eq!(owner, if lease["id"] == one["id"] { "" } else { "fifth" });
+        assert!(lease["id"] != one["id"] || lease["continuation"] == *was, "{lease}");
+    }
     server.stop();
 }
 
