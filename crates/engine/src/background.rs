@@ -75,30 +75,65 @@ fn relaxed(writes: Vec<Write>) -> Commit {
     Commit { writes, durability: Some(Durability::Relaxed), ..Commit::default() }
 }
 
+/// How far the data of a dropped container is removed. Who began at its first key each time would
+/// pass by everything that was removed before, every time.
+#[derive(Debug, Default)]
+pub(crate) struct Dropping {
+    container: u32,
+    /// Which of the container's ranges, and the first key in it that may be left.
+    range: usize,
+    from: Vec<u8>,
+    /// Whether this pass has found anything. A commit that was under way when the container was
+    /// dropped may come to lie behind; so the last pass is one that finds nothing.
+    has_found: bool,
+}
+
 /// Removes some of the data of dropped containers, then their markers.
 fn drop_containers(core: &Core) -> Result<bool> {
     let view = core.store.view();
     let range = Range::prefix([keys::meta::DROPPED]);
     let dropped = view.reader().scan(Space::Meta, &range, ScanOptions::default())?.rows;
+    let mut dropping = core.dropping.lock();
     for row in &dropped {
         let container = row.key.last_chunk::<4>().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-        for (space, range) in keys::of_container(container) {
-            let options =
-                ScanOptions { rows_max: 8 * STEP, keys_only: true, ..ScanOptions::default() };
-            let rows = view.reader().scan(space, &range, options)?.rows;
-            if !rows.is_empty() {
-                let delete = |row: store::Row| Write::Delete(space, row.key);
-                core.store.commit(relaxed(rows.into_iter().map(delete).collect())).wait()?;
-                return Ok(true);
-            }
+        if dropping.container != container {
+            *dropping = Dropping { container, ..Dropping::default() };
+        }
+        if drop_some(core, &view, &mut dropping)? {
+            return Ok(true);
         }
         let done = Write::Delete(Space::Meta, row.key.clone());
         core.store.commit(Commit { writes: vec![done], ..Commit::default() }).wait()?;
     }
+    *dropping = Dropping::default();
     if !dropped.is_empty() {
         core.store.compact()?;
     }
     Ok(false)
+}
+
+/// Removes the next rows of a dropped container. Returns whether there may be more.
+fn drop_some(core: &Core, view: &store::View, dropping: &mut Dropping) -> Result<bool> {
+    let ranges = keys::of_container(dropping.container);
+    while let Some((space, range)) = ranges.get(dropping.range) {
+        let mut range = range.clone();
+        if !dropping.from.is_empty() {
+            range.start = std::mem::take(&mut dropping.from);
+        }
+        let options = ScanOptions { rows_max: 8 * STEP, keys_only: true, ..ScanOptions::default() };
+        let rows = view.reader().scan(*space, &range, options)?.rows;
+        if let Some(last) = rows.last() {
+            let next = [&last.key[..], &[0]].concat();
+            let delete = |row: store::Row| Write::Delete(*space, row.key);
+            core.store.commit(relaxed(rows.into_iter().map(delete).collect())).wait()?;
+            (dropping.from, dropping.has_found) = (next, true);
+            return Ok(true);
+        }
+        dropping.range += 1;
+    }
+    let is_left = dropping.has_found;
+    *dropping = Dropping { container: dropping.container, ..Dropping::default() };
+    Ok(is_left)
 }
 
 /// Removes every item of a container that has expired under the time to live in force.

@@ -50,6 +50,7 @@ use base::{Clock, Ctx, Deadline, Random};
 use bytes::Bytes;
 use model::limits;
 use model::partition_key::PartitionKey;
+use parking_lot::Mutex;
 use serde_json::Value;
 use storage::cache::ItemCache;
 use storage::keys::meta;
@@ -121,6 +122,7 @@ pub(crate) struct Core {
     pub(crate) profile: Profile,
     pub(crate) enforces_throughput: bool,
     pub(crate) buckets: throughput::Buckets,
+    pub(crate) dropping: Mutex<background::Dropping>,
 }
 
 impl Engine {
@@ -142,6 +144,7 @@ impl Engine {
             profile: options.profile,
             enforces_throughput: options.enforces_throughput,
             buckets: throughput::Buckets::default(),
+            dropping: Mutex::default(),
             store,
         });
         let background = Background::start(&core, options.is_background);

@@ -5,12 +5,13 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::*;
 use engine::Error;
 use engine::ops::*;
 use model::partition_key::PartitionKey;
 use serde_json::json;
-use store::{Range, Space};
+use store::{Commit, Range, ScanOptions, Space, Write};
 
 /// Keys of the whole store in one space, counted, without the store's own.
 fn stored(db: &Db, space: Space) -> u64 {
@@ -228,6 +229,36 @@ fn a_dropped_container_leaves_nothing_behind() {
         assert_eq!(left[1..], empty[1..]);
         assert!(left[0] <= empty[0] + 1, "only the account's numbers may be new: {left:?}");
     });
+}
+
+#[test]
+fn what_is_written_behind_a_removal_is_removed_too() {
+    on_every_store(|db| {
+        let c = db.container(json!({}));
+        let tags: Vec<String> = (0..400).map(|n| format!("tag {n}")).collect();
+        for n in 0..25 {
+            db.create(&c, json!({"id": n.to_string(), "pk": n, "tags": tags})).unwrap();
+        }
+        let (all, first) = (stored(db, Space::Term), first_key(db, Space::Term));
+        assert!(all > 8_000, "more than one step: {all}");
+        db.engine.delete_container(&db.ctx(), "d", "c", &EtagCondition::None).unwrap();
+        while stored(db, Space::Term) == all {
+            assert!(db.engine.work().unwrap());
+        }
+        assert!(first_key(db, Space::Term) > first, "begun");
+        // A commit that was under way when the container was dropped.
+        let late = Write::Put(Space::Term, first.into(), Bytes::new());
+        db.store.commit(Commit { writes: vec![late], ..Commit::default() }).wait().unwrap();
+        db.work();
+        assert_eq!(stored(db, Space::Term), 0);
+        assert_eq!(stored(db, Space::Item), 0);
+    });
+}
+
+fn first_key(db: &Db, space: Space) -> Vec<u8> {
+    let options = ScanOptions { rows_max: 1, keys_only: true, ..ScanOptions::default() };
+    let scanned = db.store.view().reader().scan(space, &Range::prefix([]), options).unwrap();
+    scanned.rows[0].key.to_vec()
 }
 
 #[test]
