@@ -26,7 +26,7 @@ use crate::Error;
 use crate::data::{Binding, Data, Environment};
 use crate::expression::is_true;
 use crate::steps;
-use crate::target::{Tally, Target, key_of};
+use crate::target::{Tally, Target, Written, key_of};
 use crate::workload::{Model, Pipeline};
 
 const _: () = assert!(RENEWAL.as_secs() * 2 < EXPIRY.as_secs());
@@ -113,28 +113,64 @@ impl<'d> Runner<'d> {
         self.leases.is_empty()
     }
 
-    /// Runs until no pipeline finds a change.
+    /// Runs until no pipeline finds a change, wherever it may be.
     pub async fn drain(&mut self) -> Result<Drained, Error> {
-        self.drain_into(Tally::default()).await
+        let begun = Instant::now();
+        let mut drained = Drained::default();
+        for _ in 0..ROUNDS_MAX {
+            if !self.round(begun, None, &mut drained).await? {
+                return Ok(drained);
+            }
+        }
+        Err(Error::Endless(self.model.id.clone()))
     }
 
-    /// Runs until no pipeline finds a change, and adds the work to a tally.
-    pub async fn drain_into(&mut self, work: Tally) -> Result<Drained, Error> {
+    /// Runs until what somebody wrote, and what pipelines write because of it, is copied. Only
+    /// partitions that were written to are looked at. The work is counted as the tally says.
+    pub async fn drain_after(
+        &mut self,
+        mut written: Written,
+        work: Tally,
+    ) -> Result<Drained, Error> {
         let begun = Instant::now();
         let mut drained = Drained { work, ..Drained::default() };
         for _ in 0..ROUNDS_MAX {
-            let mut changes = 0;
-            self.renew(&mut drained.idle).await?;
-            for at in 0..self.leases.len() {
-                changes += self.follow(at, &mut drained).await?;
-            }
-            if changes == 0 {
+            if written.is_empty() {
                 return Ok(drained);
             }
+            self.round(begun, Some(&written), &mut drained).await?;
+            written = std::mem::take(&mut drained.work.written);
+        }
+        Err(Error::Endless(self.model.id.clone()))
+    }
+
+    /// Looks once at all partitions, or those that were written to. Whether there were changes.
+    async fn round(
+        &mut self,
+        begun: Instant,
+        written: Option<&Written>,
+        drained: &mut Drained,
+    ) -> Result<bool, Error> {
+        let mut changes = 0;
+        self.renew(&mut drained.idle).await?;
+        for at in 0..self.leases.len() {
+            if written.is_none_or(|written| self.is_among(at, written)) {
+                changes += self.follow(at, drained).await?;
+            }
+        }
+        if changes > 0 {
             drained.changes += changes;
             drained.lag = Some(begun.elapsed());
         }
-        Err(Error::Endless(self.model.id.clone()))
+        Ok(changes > 0)
+    }
+
+    /// Whether the partition of a lease was written to.
+    fn is_among(&self, at: usize, written: &Written) -> bool {
+        let lease = &self.leases[at];
+        let source = self.model.pipelines[lease.pipeline].source;
+        let range = lease.range.parse().ok();
+        range.is_none() || [range, None].iter().any(|range| written.contains(&(source, *range)))
     }
 
     /// Gives the leases back, so that the next process need not wait for them to expire. A lease

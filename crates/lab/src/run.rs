@@ -383,8 +383,10 @@ impl<'a> Measuring<'a> {
         let done = steps::run(model, &self.target, steps, &mut names, &mut executions.work).await;
         executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
         done.map_err(|error| in_pattern(pattern, error))?;
-        if !pattern.only_reads() && !self.pipelines.is_empty() {
-            let drained = self.pipelines.drain_into(executions.propagation.fresh()).await?; // R2
+        let written = std::mem::take(&mut executions.work.written);
+        if !written.is_empty() && !self.pipelines.is_empty() {
+            let propagation = executions.propagation.fresh();
+            let drained = self.pipelines.drain_after(written, propagation).await?; // R2
             executions.propagation.add(&drained.work);
             executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
         }

@@ -83,6 +83,9 @@ impl One<'_> {
             return Ok(Some(Value::Array(rows)));
         }
         let reply = self.target.send(&self.what, &request, tally).await?;
+        if !self.step.only_reads() {
+            tally.written.insert((self.step.container, reply.partition()));
+        }
         match reply.body.is_empty() {
             true => Ok(Some(Value::Null)),
             false => Ok(Some(reply.json().unwrap_or(Value::Null))),

@@ -4,6 +4,7 @@
 //! (T1) Charges are kept in hundredths, as the server prints them, so that sums do not depend on
 //!      the order of requests.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use client::{Client, Reply, Request, headers};
@@ -37,7 +38,12 @@ pub struct Tally {
     pub partitions: usize,
     /// What the charge is made of, if that is wanted: then each request asks for its receipt.
     pub receipt: Option<Receipt>,
+    /// What steps have written to.
+    pub written: Written,
 }
+
+/// Containers of a model, by position, and their physical partitions; none: any of them.
+pub type Written = BTreeSet<(usize, Option<u32>)>;
 
 impl Tally {
     /// An empty tally that wants receipts.
@@ -76,6 +82,7 @@ impl Tally {
         if let (Some(own), Some(other)) = (&mut self.receipt, &other.receipt) {
             own.add(other);
         }
+        self.written.extend(&other.written);
     }
 
     /// The charge in RU.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use client::{Container, Key};
 use common::{Server, fail, succeed, text};
 use lab::pipeline::{LEASES, Runner};
-use lab::target::Target;
+use lab::target::{Tally, Target};
 use lab::{Data, Source};
 use model::partition_key::PartitionKey;
 use serde_json::{Value, json};
@@ -518,6 +518,23 @@ async fn pipelines_go_on_where_they_were() {
     let idle = again.drain().await.unwrap();
     assert_eq!((idle.changes, idle.work.charge, idle.lag), (0, 0, None));
     assert!(idle.idle.requests >= 3, "one look at each physical partition");
+
+    // Who knows where something was written looks nowhere else.
+    let users = model.pipelines[0].source;
+    put(&target, "users", id, json!({"id": id, "name": "once more"})).await;
+    let mut found = Vec::new();
+    for range in 0..3 {
+        let elsewhere = [(users, Some(range)), (users + 1, None)].into();
+        let drained = again.drain_after(elsewhere, Tally::default()).await.unwrap();
+        assert_eq!(drained.idle.requests, 1, "the last look at the one partition");
+        found.push(drained.changes);
+    }
+    assert_eq!(found.iter().sum::<u64>(), 1, "{found:?}");
+    assert_eq!(differences().await, 0);
+    put(&target, "users", id, json!({"id": id, "name": "renamed"})).await;
+    let anywhere = [(users, None)].into();
+    assert_eq!(again.drain_after(anywhere, Tally::default()).await.unwrap().changes, 1);
+    assert_eq!(differences().await, 0);
 
     // Given back, anybody may go on.
     again.stop().await.unwrap();
