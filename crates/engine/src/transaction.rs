@@ -58,6 +58,11 @@ impl Transaction {
         }
     }
 
+    /// Abandons what was staged, and gives the lock back.
+    pub fn into_guard(self) -> PartitionGuard {
+        self.guard
+    }
+
     /// The container it is in.
     pub fn container(&self) -> &Arc<Container> {
         &self.guard.container

@@ -110,7 +110,7 @@ fn executor(source: &str, item: &Item) -> impl FnMut() -> Duration {
             None,
             move |session| {
                 let started = Instant::now();
-                session.execute(call).unwrap();
+                session.execute(&call).unwrap();
                 started.elapsed()
             },
             move |answer| sender.send(answer.unwrap()).unwrap(),

@@ -13,6 +13,8 @@ use crate::program::Program;
 pub struct Limits {
     /// Time for all scripts of one piece of work.
     pub run: Duration,
+    /// Time on a thread that has others to serve, before the work begins again on one of the pool.
+    pub here: Duration,
     /// Time after which no further operation is queued.
     pub accept: Duration,
     /// Memory of one runtime.
@@ -25,10 +27,19 @@ pub struct Limits {
     pub log_bytes: usize,
 }
 
+impl Limits {
+    /// The stack of a thread that runs scripts: the host works on top of them.
+    pub fn thread_stack_bytes(&self) -> usize {
+        const HOST_STACK_BYTES: usize = 4 << 20;
+        self.stack_bytes + HOST_STACK_BYTES
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
             run: Duration::from_secs(5),
+            here: Duration::from_millis(2),
             accept: Duration::from_secs(4),
             memory_bytes: 64 << 20,
             stack_bytes: 512 << 10,

@@ -37,5 +37,7 @@ mod translate;
 pub use call::{Call, Collection, Failure, Limits, Outcome, Role, TriggerOperation};
 pub use functions::{Argument, Functions};
 pub use operation::{Host, HostError, ItemLink, Operation, Page, Reply};
-pub use pool::{Pool, PoolOptions, Revoked, Running, Session, Stop};
+pub use pool::{
+    Place, Pool, PoolOptions, Revoked, Running, Session, Stop, lend_thread, tidy_thread,
+};
 pub use program::{Program, SyntaxError};

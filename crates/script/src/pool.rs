@@ -18,12 +18,14 @@
 //!      is dropped at once, or as soon as the call that is using it returns.
 //! (Q3) Neither answers, hosts nor work are run or dropped under the lock of the pool.
 
+mod here;
 mod job;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,6 +36,7 @@ use crate::machine::Machine;
 use crate::run::Stage;
 use job::{Job, Task};
 
+pub use here::{Place, lend_thread, tidy_thread};
 pub use job::{Revoked, Session, Stop};
 
 /// Threads that may be lost before new work is refused.
@@ -41,9 +44,6 @@ const LOST_MAX: usize = 2;
 
 /// What the watchdog adds to the time of a script, for one that is just ending by itself.
 const GRACE: Duration = Duration::from_millis(250);
-
-/// Stack of a thread beyond what scripts may use: the host works on top of a script.
-const HOST_STACK_BYTES: usize = 4 << 20;
 
 /// How much less processor time scripts get than threads that answer requests.
 #[cfg(target_os = "linux")]
@@ -72,7 +72,9 @@ pub struct Pool {
 impl Pool {
     /// A pool without threads yet.
     pub fn new(options: PoolOptions) -> Pool {
-        let shared = Shared { options, ..Shared::default() };
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let shared = Shared { number, options, ..Shared::default() };
         Pool { shared: Arc::new(shared) }
     }
 
@@ -137,9 +139,13 @@ impl Drop for Running {
 
 #[derive(Default)]
 struct Shared {
+    /// No other pool of the process has it.
+    number: u64,
     options: PoolOptions,
     state: Mutex<State>,
     watch_changed: Condvar,
+    /// Whether a thread that is not of the pool is at work for it (H1).
+    is_at_work_there: AtomicBool,
 }
 
 #[derive(Default)]
@@ -197,7 +203,7 @@ impl Shared {
         }
         let shared = self.clone();
         let name = format!("script-{}", state.started);
-        let stack = self.options.limits.stack_bytes + HOST_STACK_BYTES;
+        let stack = self.options.limits.thread_stack_bytes();
         let spawned = thread::Builder::new().name(name).stack_size(stack).spawn(move || {
             be_nice();
             shared.work();

@@ -92,7 +92,7 @@ impl Bench {
         };
         let call = Call { role, ..call };
         wait(&self.pool, host, move |session| {
-            let outcome = session.execute(call)?;
+            let outcome = session.execute(&call)?;
             session.take_host().map_err(|_| Failure::Revoked)?.commit();
             Ok(outcome)
         })

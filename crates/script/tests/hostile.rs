@@ -38,7 +38,7 @@ fn limits() -> Limits {
 fn outcome(pool: &Pool, shelf: &Shelf, source: &str) -> String {
     let call = call(source, procedure(&[]));
     let (sender, receiver) = mpsc::channel();
-    let work = move |session: &mut script::Session<'_, common::Desk>| session.execute(call);
+    let work = move |session: &mut script::Session<'_, common::Desk>| session.execute(&call);
     let running = pool.submit(shelf.open(), None, work, move |answer| drop(sender.send(answer)));
     let limit = limits().run + Duration::from_secs(1);
     let answer = receiver.recv_timeout(limit).expect("answered within a second of its time");
@@ -98,7 +98,7 @@ const SURVEY: &str = r"function () {
 fn survey(pool: &Pool) -> String {
     loop {
         let call = call(SURVEY, procedure(&[]));
-        match wait(pool, Shelf::default().open(), move |session| session.execute(call)) {
+        match wait(pool, Shelf::default().open(), move |session| session.execute(&call)) {
             Ok(Err(Failure::Timeout { .. } | Failure::Revoked)) => {}
             Err(Stop::Overdue | Stop::Unavailable) => {}
             Ok(Ok(outcome)) => break String::from_utf8(outcome.body.unwrap().to_vec()).unwrap(),

@@ -58,7 +58,7 @@ type Answer = Result<Result<(), Failure>, Stop>;
 fn submit<H: Host>(pool: &Pool, host: H, source: &str) -> (Running, Receiver<Answer>) {
     let (sender, receiver) = mpsc::channel();
     let call = call(source, procedure(&[]));
-    let work = move |session: &mut Session<'_, H>| session.execute(call).map(drop);
+    let work = move |session: &mut Session<'_, H>| session.execute(&call).map(drop);
     let running = pool.submit(host, None, work, move |answer| drop(sender.send(answer)));
     (running, receiver)
 }
@@ -167,7 +167,7 @@ fn scripts_of_one_session_do_not_meet() {
     let source = "function () { globalThis.n = (globalThis.n || 0) + 1; console.log('x'); __.response.setBody(n); }";
     let script = call(source, procedure(&[]));
     let outcomes = wait(&pool, Shelf::default().open(), move |session| {
-        (0..3).map(|_| session.execute(script.clone()).unwrap()).collect::<Vec<_>>()
+        (0..3).map(|_| session.execute(&script).unwrap()).collect::<Vec<_>>()
     });
     for outcome in outcomes.unwrap() {
         assert_eq!((outcome.body.unwrap(), outcome.log.as_str()), ("1".into(), "x"));
@@ -198,7 +198,7 @@ fn with_two_threads_lost_work_is_refused_until_one_comes_back() {
     assert_eq!(second.1.recv_timeout(PATIENCE).unwrap(), Err(Stop::Overdue));
     let ordinary = || {
         let call = call("function () {}", procedure(&[]));
-        wait(&pool, shelf.open(), move |session| session.execute(call).map(drop))
+        wait(&pool, shelf.open(), move |session| session.execute(&call).map(drop))
     };
     assert_eq!(ordinary(), Err(Stop::Unavailable));
     assert_eq!(shelf.hosts_alive(), 1);
@@ -234,7 +234,7 @@ fn nobody_interferes_once_the_host_is_taken() {
     let call =
         call("function () { __.createDocument(__.getSelfLink(), { id: 'a' }); }", procedure(&[]));
     let work = move |session: &mut Session<'_, Desk>| {
-        session.execute(call).unwrap();
+        session.execute(&call).unwrap();
         let host = session.take_host().unwrap();
         assert!(matches!(session.take_host(), Err(Revoked)));
         assert!(matches!(session.with_host(|_| ()), Err(Revoked)));
@@ -285,7 +285,7 @@ fn panics_are_answered() {
     assert_eq!(panicked, Err(Stop::Fault("the work panicked".to_owned())));
     let source = "function () { __.queryDocuments(__.getSelfLink(), 'panic', function () {}); }";
     let call_ = call(source, procedure(&[]));
-    let panicked = wait(&pool, shelf.open(), |session| session.execute(call_).map(drop));
+    let panicked = wait(&pool, shelf.open(), move |session| session.execute(&call_).map(drop));
     assert_eq!(panicked, Err(Stop::Fault("the host panicked".to_owned())));
     assert_eq!(shelf.hosts_alive(), 1);
     let (sender, answered) = mpsc::channel();
@@ -339,7 +339,8 @@ fn every_answer_is_given_once() {
             scope.spawn(move || {
                 for n in 0..100 {
                     let (counted, call) = (answers.clone(), calls[n % 3].clone());
-                    let work = move |session: &mut Session<'_, Desk>| session.execute(call).is_ok();
+                    let work =
+                        move |session: &mut Session<'_, Desk>| session.execute(&call).is_ok();
                     let running = pool.submit(shelf.open(), None, work, move |_| {
                         counted.fetch_add(1, Ordering::SeqCst);
                     });

@@ -76,6 +76,11 @@ fn runtime() -> Result<Runtime> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(threads).thread_name("serve").enable_all();
+    // A single thread would have nobody beside it while a script is at work.
+    if threads > 1 {
+        builder.thread_stack_size(script::Limits::default().thread_stack_bytes());
+        builder.on_thread_start(script::lend_thread).on_thread_park(script::tidy_thread);
+    }
     builder.build().context("no threads can be started")
 }
 

@@ -71,8 +71,9 @@ impl<T> Drop for Decider<T> {
 pub(super) struct Decision<T>(Arc<Mutex<State<T>>>);
 
 impl<T> Decision<T> {
-    pub fn ready(answer: Result<T>) -> Decision<T> {
-        Decision(Arc::new(Mutex::new(State::Decided(Pending::ready(answer)))))
+    /// A way that was gone already.
+    pub fn decided(pending: Pending<T>) -> Decision<T> {
+        Decision(Arc::new(Mutex::new(State::Decided(pending))))
     }
 
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T>> {

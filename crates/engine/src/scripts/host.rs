@@ -29,19 +29,28 @@ pub(crate) struct ScriptHost {
     bytes_staged: usize,
     /// What ended the script, if it was not the script itself.
     pub fatal: Option<Error>,
+    /// Whether it begins again elsewhere if it is not over soon.
+    pub is_trial: bool,
 }
 
 impl ScriptHost {
     pub fn new(transaction: Transaction, ctx: Ctx) -> ScriptHost {
         let spent = Bill::new(ctx.wants_receipt());
         let (accepted, done, bytes_staged) = (0, 0, 0);
-        ScriptHost { transaction, ctx, spent, accepted, done, bytes_staged, fatal: None }
+        let (fatal, is_trial) = (None, false);
+        ScriptHost { transaction, ctx, spent, accepted, done, bytes_staged, fatal, is_trial }
     }
 
     /// The script starts now: its queries may take as long as it may.
     pub fn start(&mut self, deadline: Deadline) {
         let wants_receipt = self.ctx.wants_receipt();
         self.ctx = self.transaction.core.ctx(deadline).with_receipt(wants_receipt);
+    }
+
+    /// The script starts now, and is to be over soon.
+    pub fn start_trial(&mut self, deadline: Deadline) {
+        self.start(deadline);
+        self.is_trial = true;
     }
 
     /// Has the throughput of the partition pay for what was spent.
@@ -175,7 +184,8 @@ impl ScriptHost {
             is_scan_enabled,
             ..PageRequest::default()
         };
-        Ok((self.ctx.part(), scope, request))
+        let ctx = self.ctx.part();
+        Ok((if self.is_trial { ctx.on_trial() } else { ctx }, scope, request))
     }
 
     fn query(&mut self, query: &QueryText, page: Page, is_scan_enabled: bool) -> Result<Reply> {

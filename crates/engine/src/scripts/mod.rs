@@ -1,7 +1,8 @@
 //! Stored procedures, triggers and user-defined functions: who runs what in which transaction.
 //!
 //! ```text
-//! execute            lock ─▶ script thread: procedure ─▶ commit ─▶ answer when durable
+//! execute            lock ─▶ this thread, for a moment: procedure ─▶ commit ─▶ answer when durable
+//!                         └▶ script thread: the same, from the beginning
 //! write + triggers   lock ─▶ script thread: pre-trigger ─▶ write ─▶ post-trigger ─▶ commit ─▶ …
 //! query + functions          script thread: one page, one runtime for all calls
 //! ```
@@ -9,6 +10,10 @@
 //! The lock travels with the transaction into the pool of script threads. Whoever takes the
 //! transaction out of there ends it: the script's thread to commit, the watchdog or a client that
 //! went away to abandon it. There is no third way, so nothing is ever half done.
+//!
+//! To wake a thread, and to be woken by it, takes longer than most procedures. One that was over
+//! soon the last time is run by whoever asks for it, if his thread is lent to scripts. What is not
+//! over after [`Limits::here`](script::Limits::here) is abandoned and begins again on a script thread: nobody has seen any of it.
 
 mod decision;
 mod functions;
@@ -22,6 +27,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use base::{Ctx, Deadline};
 use item::Value;
@@ -51,7 +57,11 @@ pub struct Scripted<T> {
 
 impl<T> Scripted<T> {
     fn ready(answer: Result<T>) -> Scripted<T> {
-        Scripted { decision: Decision::ready(answer), _running: None }
+        Scripted::decided(Pending::ready(answer))
+    }
+
+    fn decided(pending: Pending<T>) -> Scripted<T> {
+        Scripted { decision: Decision::decided(pending), _running: None }
     }
 
     /// Blocks the thread until the answer is there.
@@ -125,6 +135,7 @@ impl Engine {
             Ok(prepared) => prepared,
             Err(error) => return Scripted::ready(Err(error)),
         };
+        let (script, quick) = (prepared.clone(), self.core.scripts.limits.here / 2);
         let call = Call {
             program: prepared.program.clone(),
             role: Role::Procedure { arguments: execution.arguments },
@@ -132,15 +143,29 @@ impl Engine {
             is_logging: execution.is_logging,
         };
         let transaction = Transaction::begin(&self.core, ctx, guard);
-        self.core.transact_scripted(ctx, transaction, vec![prepared], move |session| {
-            let outcome = run_script(session, call)?;
+        let work = move |session: &mut Session<'_, ScriptHost>| {
+            let begun = Instant::now();
+            let outcome = run_script(session, &call)?;
+            script.set_quick(begun.elapsed() <= quick);
             let log = execution.is_logging.then_some(outcome.log);
             let body = outcome.body;
             finish(session, move |spent, partition, lsn, _| {
                 let (charge, receipt) = spent.finish();
                 ScriptAnswer { body, log, charge, receipt, partition, lsn }
             })
-        })
+        };
+        let pool = &self.core.scripts.pool;
+        let Some(place) = prepared.is_quick().then(|| pool.place_here()).flatten() else {
+            return self.core.transact_scripted(ctx, transaction, vec![prepared], work);
+        };
+        match self.core.try_here(ctx, place, transaction, &work) {
+            Tried::Done(pending) => Scripted::decided(pending),
+            Tried::InVain(guard) => {
+                prepared.set_quick(false);
+                let transaction = Transaction::begin(&self.core, ctx, *guard);
+                self.core.transact_scripted(ctx, transaction, vec![prepared], work)
+            }
+        }
     }
 
     /// Decides and enqueues one write with its triggers, all in one transaction.
@@ -208,6 +233,13 @@ impl Engine {
     }
 }
 
+/// What became of an attempt to run a procedure on the present thread.
+enum Tried<T> {
+    Done(Pending<T>),
+    /// Nothing was done, and the lock is still held.
+    InVain(Box<PartitionGuard>),
+}
+
 /// When a trigger runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TriggerType {
@@ -264,7 +296,7 @@ impl Triggered {
         if let Some(trigger) = &self.pre {
             let body = body_of(&write.kind);
             let outcome =
-                run_script(session, self.call(trigger, Role::PreTrigger { operation, body }))?;
+                run_script(session, &self.call(trigger, Role::PreTrigger { operation, body }))?;
             if let Some(changed) = outcome.request {
                 with_host(session, |host| change_body(host, &mut write.kind, &changed))??;
             }
@@ -274,7 +306,7 @@ impl Triggered {
         let mut body = None;
         if let Some(trigger) = &self.post {
             let role = Role::PostTrigger { operation, request, response };
-            body = run_script(session, self.call(trigger, role))?.body;
+            body = run_script(session, &self.call(trigger, role))?.body;
         }
         finish(session, move |spent, partition, lsn, committed| TriggeredAnswer {
             answer: items::answer(Applied { bill: spent, ..applied }, committed, partition, lsn),
@@ -343,15 +375,46 @@ impl Core {
         let host = ScriptHost::new(transaction, ctx.fork());
         self.scripts.submit(self, ctx, (host, blamed), move |session| {
             with_host(session, |host| host.start(Deadline::after(run)))?;
-            match work(session) {
-                Ok(pending) => Ok(pending),
-                Err(error @ (Error::Timeout | Error::Unavailable)) => Err(error),
-                Err(error) if depends => {
-                    Ok(Pending::after(core.store.commit(Commit::default()), Err(error)))
-                }
-                Err(error) => Err(error),
-            }
+            core.after_pending(depends, work(session))
         })
+    }
+
+    /// A result, once what it was derived from is durable.
+    fn after_pending<T>(&self, depends: bool, done: Result<Pending<T>>) -> Result<Pending<T>> {
+        match done {
+            Ok(pending) => Ok(pending),
+            Err(error @ (Error::Timeout | Error::Unavailable)) => Err(error),
+            Err(error) if depends => {
+                Ok(Pending::after(self.store.commit(Commit::default()), Err(error)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs a procedure on the present thread, for a moment.
+    fn try_here<T>(
+        &self,
+        ctx: &Ctx,
+        place: script::Place<'_>,
+        transaction: Transaction,
+        work: &impl Fn(&mut Session<'_, ScriptHost>) -> Result<Pending<T>>,
+    ) -> Tried<T> {
+        let (depends, time) = (transaction.depends_on_pending, self.scripts.limits.here);
+        let host = ScriptHost::new(transaction, ctx.fork());
+        let (done, host) = place.run(host, time, |session| {
+            with_host(session, |host| host.start_trial(Deadline::after(time)))?;
+            work(session)
+        });
+        let done = done.map_err(|stop| Error::Fault(stop.to_string())).flatten();
+        match (done, host) {
+            (Err(Error::Timeout), Some(host)) => {
+                Tried::InVain(Box::new(host.transaction.into_guard()))
+            }
+            (done, _) => {
+                let done = self.after_pending(depends, done);
+                Tried::Done(done.unwrap_or_else(|error| Pending::ready(Err(error))))
+            }
+        }
     }
 
     fn procedure(&self, container: &Container, name: &str) -> Result<Arc<Prepared>> {
@@ -406,7 +469,7 @@ fn with_host<R>(
 }
 
 /// Runs one script of a transaction.
-fn run_script(session: &mut Session<'_, ScriptHost>, call: Call) -> Result<script::Outcome> {
+fn run_script(session: &mut Session<'_, ScriptHost>, call: &Call) -> Result<script::Outcome> {
     with_host(session, |host| charge::start_script(&mut host.spent))?;
     let failure = match session.execute(call) {
         Ok(outcome) => {
@@ -419,7 +482,15 @@ fn run_script(session: &mut Session<'_, ScriptHost>, call: Call) -> Result<scrip
         if let Failure::Exception { fuel, .. } = &failure {
             charge::add_fuel(&mut host.spent, *fuel);
         }
-        host.pay();
+        let is_over = match &failure {
+            Failure::Timeout { .. } => true,
+            Failure::Fatal => matches!(host.fatal, None | Some(Error::Timeout)),
+            Failure::Exception { .. } | Failure::Revoked => false,
+        };
+        // What begins again elsewhere is paid for there.
+        if !(host.is_trial && is_over) {
+            host.pay();
+        }
         (std::mem::take(&mut host.spent), host.fatal.take())
     })?;
     Err(failed(failure, Some(told)))

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Timestamp;
 use model::Rid;
@@ -26,9 +27,23 @@ pub(crate) struct Prepared {
     id: String,
     etag: String,
     timeouts: Mutex<Vec<Timestamp>>,
+    /// Whether it was over soon the last time.
+    is_quick: AtomicBool,
 }
 
 impl Prepared {
+    /// Whether it is worth no change of threads. A script that has never run is not trusted.
+    pub fn is_quick(&self) -> bool {
+        self.is_quick.load(Ordering::Relaxed)
+    }
+
+    /// Notes whether it was over soon.
+    pub fn set_quick(&self, is_quick: bool) {
+        if self.is_quick() != is_quick {
+            self.is_quick.store(is_quick, Ordering::Relaxed);
+        }
+    }
+
     /// Notes that it ran out of time.
     pub fn timed_out(&self, now: Timestamp) {
         let mut timeouts = self.timeouts.lock();
@@ -69,6 +84,7 @@ impl Programs {
             id: text("id").to_owned(),
             etag: resource.etag.clone(),
             timeouts: Mutex::default(),
+            is_quick: AtomicBool::new(false),
         });
         let mut by_rid = self.by_rid.lock();
         if by_rid.len() >= SCRIPTS_MAX {

@@ -13,7 +13,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use item::Value;
 use parking_lot::Mutex;
@@ -96,8 +96,8 @@ impl<H: Send + 'static, T: Send + 'static> Task for Job<H, T> {
         let Some(work) = work.filter(|_| self.custody.is(HELD)) else {
             return self.give(Err(Stop::Unavailable));
         };
-        let started = Instant::now();
-        let mut session = Session { custody: &self.custody, bench, started };
+        let (started, time) = (Instant::now(), bench.limits().run);
+        let mut session = Session { custody: &self.custody, bench, started, time };
         let result = catch_unwind(AssertUnwindSafe(|| work(&mut session)));
         // A host that the work left behind goes before the answer says that it is over.
         self.custody.revoke();
@@ -125,13 +125,13 @@ impl<H: Send + 'static, T: Send + 'static> Task for Job<H, T> {
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
 /// Where the host is (Q2).
-struct Custody<H> {
+pub(super) struct Custody<H> {
     host: Mutex<Option<H>>,
     /// One of the states above; it changes once.
     state: AtomicU8,
@@ -144,7 +144,7 @@ const TAKEN: u8 = 1;
 const REVOKED: u8 = 2;
 
 impl<H: Send + 'static> Custody<H> {
-    fn new(host: H) -> Custody<H> {
+    pub(super) fn new(host: H) -> Custody<H> {
         let host = Mutex::new(Some(host));
         Custody { host, state: AtomicU8::new(HELD), revoked: Arc::default() }
     }
@@ -183,7 +183,7 @@ impl<H: Send + 'static> Custody<H> {
         result
     }
 
-    fn take(&self) -> Result<H, Revoked> {
+    pub(super) fn take(&self) -> Result<H, Revoked> {
         let mut host = self.host.lock();
         if self.is(HELD) && self.turn(TAKEN) { host.take().ok_or(Revoked) } else { Err(Revoked) }
     }
@@ -211,20 +211,22 @@ impl<H: Host> Port for Arc<Custody<H>> {
 
 /// What work sees of its thread: scripts to run, and the host between them.
 pub struct Session<'a, H> {
-    custody: &'a Arc<Custody<H>>,
-    bench: &'a mut Bench,
-    started: Instant,
+    pub(super) custody: &'a Arc<Custody<H>>,
+    pub(super) bench: &'a mut Bench,
+    pub(super) started: Instant,
+    /// How long its scripts may run.
+    pub(super) time: Duration,
 }
 
 impl<H: Send + 'static> Session<'_, H> {
     /// Runs a script in a runtime as new. Its operations go to the session's host. All scripts of a
     /// session share its time.
-    pub fn execute(&mut self, call: Call) -> Result<Outcome, Failure>
+    pub fn execute(&mut self, call: &Call) -> Result<Outcome, Failure>
     where
         H: Host,
     {
         let stage = self.bench.take_stage().map_err(|_| out_of_memory())?;
-        let result = stage.run(&call, Box::new(self.custody.clone()), self.times());
+        let result = stage.run(call, Box::new(self.custody.clone()), self.times());
         self.bench.discard(stage);
         result
     }
@@ -250,7 +252,7 @@ impl<H: Send + 'static> Session<'_, H> {
 
     /// When the scripts of this session have to end.
     pub fn until(&self) -> Instant {
-        self.started + self.bench.limits().run
+        self.started + self.time
     }
 
     fn times(&self) -> Times {

@@ -346,7 +346,7 @@ pub fn wait<H: Send + 'static, T: Send + 'static>(
 /// Runs a script and commits what it did, unless it fails.
 pub fn execute(pool: &Pool, shelf: &Shelf, call: Call) -> Result<Outcome, Failure> {
     wait(pool, shelf.open(), move |session| {
-        let outcome = session.execute(call)?;
+        let outcome = session.execute(&call)?;
         session.take_host().map_err(|_| Failure::Revoked)?.commit();
         Ok(outcome)
     })
