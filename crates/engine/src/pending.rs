@@ -31,6 +31,11 @@ impl<T> Pending<T> {
         self.ticket.iter_mut().for_each(Ticket::begin);
     }
 
+    /// Does what its commit waits for on this thread, unless somebody is at it.
+    pub(crate) fn help(&mut self) {
+        self.ticket.iter_mut().for_each(Ticket::help);
+    }
+
     /// Blocks the thread until the answer is there.
     pub fn wait(mut self) -> Result<T> {
         if let Some(ticket) = self.ticket.take() {

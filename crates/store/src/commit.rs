@@ -290,8 +290,9 @@ impl Ticket {
         self.take_helper().into_iter().for_each(|helper| helper.hand_over());
     }
 
-    /// Somebody waits from now on.
-    fn help(&mut self) {
+    /// Does what the commit waits for on this thread, unless somebody is at it: whoever waits begins
+    /// with this.
+    pub fn help(&mut self) {
         self.take_helper().into_iter().for_each(|helper| helper.help());
     }
 

@@ -40,24 +40,27 @@ impl<T> Decider<T> {
 
     /// Does nothing the second time.
     fn settle(&self, mut pending: Pending<T>) {
-        let known = match &*self.0.lock() {
-            State::Open(waker) => waker.clone(),
-            State::Decided(_) | State::Taken => return,
-        };
-        // Not under the lock: to wait for a commit may be to write it.
-        let answer = known.as_ref().map_or(Poll::Pending, |waker| {
+        let mut state = self.0.lock();
+        if matches!(&*state, State::Open(Some(_))) {
+            // Not under the lock: to wait for a commit may be to write it.
+            drop(state);
+            pending.help();
+            state = self.0.lock();
+        }
+        // Under the lock: whomever the commit wakes finds the answer where he looks for it.
+        let State::Open(waker) = &mut *state else { return };
+        let waker = waker.take();
+        let answer = waker.as_ref().map_or(Poll::Pending, |waker| {
             Pin::new(&mut pending).poll(&mut Context::from_waker(waker))
         });
-        let is_ready = answer.is_ready();
-        let decided = match answer {
-            Poll::Pending => pending,
-            Poll::Ready(answer) => Pending::ready(answer),
-        };
-        let last = std::mem::replace(&mut *self.0.lock(), State::Decided(decided));
-        let State::Open(waker) = last else { return };
-        // The commit wakes the one we knew; another has to look for himself.
-        let is_known = |waker: &Waker| known.as_ref().is_some_and(|known| known.will_wake(waker));
-        waker.into_iter().filter(|waker| is_ready || !is_known(waker)).for_each(Waker::wake);
+        match answer {
+            Poll::Pending => *state = State::Decided(pending),
+            Poll::Ready(answer) => {
+                *state = State::Decided(Pending::ready(answer));
+                drop(state);
+                waker.into_iter().for_each(Waker::wake);
+            }
+        }
     }
 }
 
@@ -219,11 +222,37 @@ mod tests {
         let helper: Arc<dyn store::Helper> = Arc::new(AsksAgain(client.clone()));
         let (commit, ticket) = store::ticket();
         decider.decide(Pending::after(ticket.helped_by(Arc::downgrade(&helper)), Ok(1)));
-        assert_eq!(client.wakes(), 1, "the commit would wake the first");
-        assert!(client.poll().is_none());
+        assert_eq!(client.wakes(), 0);
         commit.send(Ok(()));
-        assert_eq!(client.wakes(), 1);
+        assert_eq!(client.wakes(), 1, "and not the first");
         assert!(matches!(client.poll(), Some(Ok(1))));
+    }
+
+    #[test]
+    fn nobody_sleeps_whenever_the_commit_comes() {
+        // Who waits, who decides and who commits, all at once, over and over.
+        for _ in 0..5_000 {
+            let (decider, client) = Client::new();
+            let (commit, ticket) = store::ticket();
+            let barrier = Arc::new(std::sync::Barrier::new(2));
+            let begin = barrier.clone();
+            let committing = thread::spawn(move || {
+                begin.wait();
+                commit.send(Ok(()));
+            });
+            let waiting = thread::spawn(move || client.decision.wait());
+            let deciding = thread::spawn(move || {
+                barrier.wait();
+                decider.decide(Pending::after(ticket, Ok(1)));
+            });
+            let begun = std::time::Instant::now();
+            while !waiting.is_finished() {
+                assert!(begun.elapsed() < std::time::Duration::from_secs(10), "nobody woke it");
+                thread::yield_now();
+            }
+            assert_eq!(waiting.join().unwrap().unwrap(), 1);
+            committing.join().and(deciding.join()).unwrap();
+        }
     }
 
     #[test]
