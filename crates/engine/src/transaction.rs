@@ -93,6 +93,11 @@ impl Transaction {
         result
     }
 
+    /// Whether queries see everything that was enqueued before this transaction.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
     /// Waits until queries see everything that was enqueued before this transaction.
     pub fn settle(&mut self) -> Result<()> {
         if !self.is_settled {

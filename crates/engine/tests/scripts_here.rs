@@ -7,13 +7,18 @@
 
 mod common;
 
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
 use common::*;
 use engine::ops::*;
 use engine::{Container, Error, Scripted};
+use model::partition_key::PartitionKey;
 use serde_json::json;
 
 /// Counts in an item, and before that for itself.
@@ -24,7 +29,10 @@ const COUNT: &str = "function (turns) { for (var i = 0; i < turns; i++); \
 /// A database with one script thread, where lent threads are lent for so long, and a container in
 /// which to count.
 fn database(here: Duration) -> (Db, Arc<Container>) {
-    let limits = script::Limits { here, ..script::Limits::default() };
+    database_with(script::Limits { here, ..script::Limits::default() })
+}
+
+fn database_with(limits: script::Limits) -> (Db, Arc<Container>) {
     let scripts = script::PoolOptions { threads: 1, limits };
     let db = Db::with_scripts(scripts);
     let c = db.container(json!({}));
@@ -161,4 +169,44 @@ fn queries_of_scripts_find_the_same() {
             assert_eq!((script_body(&here), here.charge), (script_body(&there), there.charge));
         }
     });
+}
+
+#[test]
+fn a_thread_that_does_not_come_back_does_not_keep_the_partition() {
+    let run = Duration::from_millis(100);
+    let (db, c) = database_with(script::Limits { run, ..script::Limits::default() });
+    db.procedure("count", COUNT);
+    // A search that does not look at the clock, and takes seconds.
+    let search = "function (n) { 'a'.repeat(2 * n).indexOf('a'.repeat(n) + 'b'); }";
+    db.procedure("search", search);
+    let search = |n: u64| db.execute(&c, ("search", r#"["k"]"#), json!([n])).wait();
+    let key = PartitionKey::parse(r#"["k"]"#).unwrap();
+    on_lent_thread(|| {
+        search(1).unwrap();
+        let (begun, is_over) = (Barrier::new(2), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let guard = now(db.engine.lock(&c, &key));
+            let other = scope.spawn(|| {
+                begun.wait();
+                let mut lock = pin!(db.engine.lock(&c, &key));
+                let mut context = Context::from_waker(Waker::noop());
+                while lock.as_mut().poll(&mut context).is_pending() {
+                    thread::yield_now();
+                }
+                !is_over.load(Ordering::SeqCst)
+            });
+            begun.wait();
+            let arguments = vec![item::Value::parse(b"40000").unwrap()];
+            let procedure = "search".into();
+            let execution = Execution { procedure, arguments, is_logging: false };
+            let searched = db.engine.execute(&db.ctx(), guard, execution).wait();
+            is_over.store(true, Ordering::SeqCst);
+            assert!(matches!(searched, Err(Error::Timeout)), "{searched:?}");
+            assert!(other.join().unwrap(), "the lock was free while the search went on");
+        });
+        // Never here again, and elsewhere the watchdog answers.
+        assert!(search(1).is_ok());
+        assert!(matches!(search(40_000), Err(Error::Timeout)));
+    });
+    db.verify();
 }

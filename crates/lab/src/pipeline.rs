@@ -64,6 +64,8 @@ struct Lease {
     etag: String,
     /// When it was last written.
     renewed: Instant,
+    /// The time that the last request to write it has sent.
+    sent_ms: u64,
 }
 
 /// What a run until nothing was left came to.
@@ -185,9 +187,11 @@ impl<'d> Runner<'d> {
     }
 
     /// Work that was cut off may have left a request on its way that writes the lease, whose etag
-    /// then is another than the one known here (P2). Whose lease it is, it tells itself.
+    /// then is another than the one known here (P2). The lease tells whose request it was: owner and
+    /// time are those that were sent.
     async fn give_back(&mut self, at: usize, owner: &str) -> Result<(), Error> {
         for _ in 0..GIVE_BACK_TRIES {
+            let sent_ms = self.leases[at].sent_ms;
             let given = self.write_lease(at, &mut Tally::default()).await;
             if !matches!(given, Err(Error::Leased(_))) {
                 return given;
@@ -195,7 +199,8 @@ impl<'d> Runner<'d> {
             let (id, key) = self.lease_key(&self.leases[at])?;
             let request = self.target.container(LEASES).read(&key, &id);
             let reply = self.target.client.send(&request).await.map_err(lease_unread)?;
-            if reply.json().unwrap_or_default()["owner"] != *owner {
+            let lease = reply.json().unwrap_or_default();
+            if lease["owner"] != *owner || lease["renewed"] != sent_ms {
                 return given;
             }
             self.leases[at].etag = reply.etag().unwrap_or_default().to_owned();
@@ -242,6 +247,7 @@ impl<'d> Runner<'d> {
             continuation: None,
             etag: String::new(),
             renewed: Instant::now(),
+            sent_ms: now_ms(),
         };
         let (id, key) = self.lease_key(&lease)?;
         let leases = self.target.container(LEASES);
@@ -366,6 +372,7 @@ impl<'d> Runner<'d> {
     }
 
     async fn write_lease(&mut self, at: usize, tally: &mut Tally) -> Result<(), Error> {
+        self.leases[at].sent_ms = now_ms();
         let lease = &self.leases[at];
         let (id, key) = self.lease_key(lease)?;
         let body = self.lease_body(lease).to_string();
@@ -394,7 +401,7 @@ impl<'d> Runner<'d> {
         json!({
             "id": self.lease_id(lease),
             "owner": self.owner,
-            "renewed": now_ms(),
+            "renewed": lease.sent_ms,
             "continuation": lease.continuation,
         })
     }

@@ -268,9 +268,13 @@ mod tests {
 
     #[test]
     fn tallies() {
-        let mut sum = Tally { charge: 571, requests: 1, partitions: 75, receipt: None };
-        sum.add(&Tally { charge: 100, requests: 2, partitions: 1, receipt: None });
-        assert_eq!(sum, Tally { charge: 671, requests: 3, partitions: 75, receipt: None });
+        let tally = |charge, requests, partitions, written: &[(usize, Option<u32>)]| {
+            let written = written.iter().copied().collect();
+            Tally { charge, requests, partitions, receipt: None, written }
+        };
+        let mut sum = tally(571, 1, 75, &[(0, Some(1))]);
+        sum.add(&tally(100, 2, 1, &[(0, Some(1)), (1, None)]));
+        assert_eq!(sum, tally(671, 3, 75, &[(0, Some(1)), (1, None)]));
         assert_eq!(sum.ru(), 6.71);
     }
 }

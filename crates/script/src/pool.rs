@@ -175,6 +175,8 @@ struct Waiting {
 struct Watched {
     job: Arc<dyn Task>,
     overdue_at: Instant,
+    /// Whether a thread of the pool is at it.
+    is_ours: bool,
 }
 
 impl Shared {
@@ -234,9 +236,7 @@ impl Shared {
         loop {
             let mut state = self.state.lock();
             if let Some(waiting) = state.queue.pop_front() {
-                let overdue_at = Instant::now() + self.options.limits.run + GRACE;
-                state.running.push(Watched { job: waiting.job.clone(), overdue_at });
-                self.watch_from(&mut state, overdue_at);
+                self.start_watching(&mut state, waiting.job.clone(), true);
                 return Some(waiting.job);
             }
             if state.is_closed {
@@ -255,6 +255,13 @@ impl Shared {
                 bench.prepare();
             }
         }
+    }
+
+    /// Has the watchdog end a job that takes too long.
+    fn start_watching(self: &Arc<Shared>, state: &mut State, job: Arc<dyn Task>, is_ours: bool) {
+        let overdue_at = Instant::now() + self.options.limits.run + GRACE;
+        state.running.push(Watched { job, overdue_at, is_ours });
+        self.watch_from(state, overdue_at);
     }
 
     /// Takes a job off the watch. Returns whether its thread is still wanted.
@@ -323,8 +330,9 @@ impl State {
         let (late, running) = std::mem::take(&mut self.running).into_iter().partition(is_late);
         self.running = running;
         let late: Vec<Watched> = late;
-        self.lost += late.len();
-        self.threads -= late.len();
+        let lost = late.iter().filter(|watched| watched.is_ours).count();
+        self.lost += lost;
+        self.threads -= lost;
         late.into_iter().map(|watched| watched.job).collect()
     }
 

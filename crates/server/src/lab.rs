@@ -196,10 +196,11 @@ async fn follow_all(flags: &LabFollowFlags, prepared: &Prepared) -> Result<()> {
         done = work => done,
         _ = prepared.session.signal() => Ok(()),
     };
+    let mut stopped = Ok(());
     for (_, runner) in runners {
-        runner.stop().await?;
+        stopped = stopped.and(runner.stop().await);
     }
-    done
+    done.and(stopped.map_err(Into::into))
 }
 
 /// One round over all models; how many changes there were.

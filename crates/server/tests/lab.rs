@@ -568,17 +568,22 @@ async fn pipelines_go_on_where_they_were() {
     let mut of_others = leases_of(&target).await;
     let one = of_others.pop().unwrap();
     put(&target, LEASES, one["id"].as_str().unwrap(), one.clone()).await;
-    // Leases of others are left to them.
-    for lease in &mut of_others {
-        lease["owner"] = json!("fifth");
+    // Leases of others are left to them: of somebody else, and of one who has the same name.
+    of_others[0]["owner"] = json!("fifth");
+    of_others[1]["renewed"] = json!(of_others[1]["renewed"].as_u64().unwrap() + 1);
+    for lease in &of_others {
         put(&target, LEASES, lease["id"].as_str().unwrap(), lease.clone()).await;
     }
     assert!(matches!(fourth.stop().await, Err(lab::Error::Leased(_))));
-    for lease in leases_of(&target).await {
-        let (owner, was) = (&lease["owner"], &one["continuation"]);
-        assert_eq!(owner, if lease["id"] == one["id"] { "" } else { "fifth" });
-        assert!(lease["id"] != one["id"] || lease["continuation"] == *was, "{lease}");
-    }
+    let by_id = async |id: &Value| {
+        let leases = leases_of(&target).await;
+        leases.into_iter().find(|lease| lease["id"] == *id).unwrap()
+    };
+    assert_eq!(by_id(&of_others[0]["id"]).await["owner"], "fifth");
+    assert_eq!(by_id(&of_others[1]["id"]).await["owner"], "fourth");
+    let given_back = by_id(&one["id"]).await;
+    assert_eq!(given_back["owner"], "");
+    assert_eq!(given_back["continuation"], one["continuation"]);
     server.stop();
 }
 

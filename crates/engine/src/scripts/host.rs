@@ -176,6 +176,10 @@ impl ScriptHost {
     }
 
     fn page(&mut self, page: Page, is_scan_enabled: bool) -> Result<(Ctx, Scope, PageRequest)> {
+        // To settle is to wait for a disk, which is not over soon.
+        if self.is_trial && !self.transaction.is_settled() {
+            return Err(Error::Timeout);
+        }
         self.transaction.settle()?;
         let scope = Scope::PartitionKey(self.transaction.key().clone());
         let request = PageRequest {

@@ -146,7 +146,7 @@ impl Engine {
         let work = move |session: &mut Session<'_, ScriptHost>| {
             let begun = Instant::now();
             let outcome = run_script(session, &call)?;
-            script.set_quick(begun.elapsed() <= quick);
+            script.was_quick(begun.elapsed() <= quick);
             let log = execution.is_logging.then_some(outcome.log);
             let body = outcome.body;
             finish(session, move |spent, partition, lsn, _| {
@@ -158,10 +158,16 @@ impl Engine {
         let Some(place) = prepared.is_quick().then(|| pool.place_here()).flatten() else {
             return self.core.transact_scripted(ctx, transaction, vec![prepared], work);
         };
+        let (begun, time) = (Instant::now(), self.core.scripts.limits.here);
         match self.core.try_here(ctx, place, transaction, &work) {
             Tried::Done(pending) => Scripted::decided(pending),
+            Tried::Revoked => {
+                prepared.was_trusted_in_vain(begun.elapsed(), time);
+                prepared.timed_out(self.core.clock.now());
+                Scripted::ready(Err(Error::Timeout))
+            }
             Tried::InVain(guard) => {
-                prepared.set_quick(false);
+                prepared.was_trusted_in_vain(begun.elapsed(), time);
                 let transaction = Transaction::begin(&self.core, ctx, *guard);
                 self.core.transact_scripted(ctx, transaction, vec![prepared], work)
             }
@@ -238,6 +244,8 @@ enum Tried<T> {
     Done(Pending<T>),
     /// Nothing was done, and the lock is still held.
     InVain(Box<PartitionGuard>),
+    /// The watchdog has ended it.
+    Revoked,
 }
 
 /// When a trigger runs.
@@ -410,6 +418,7 @@ impl Core {
             (Err(Error::Timeout), Some(host)) => {
                 Tried::InVain(Box::new(host.transaction.into_guard()))
             }
+            (Err(Error::Unavailable), None) => Tried::Revoked,
             (done, _) => {
                 let done = self.after_pending(depends, done);
                 Tried::Done(done.unwrap_or_else(|error| Pending::ready(Err(error))))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base::Timestamp;
 use model::Rid;
@@ -18,6 +18,11 @@ const TIMEOUTS_MAX: usize = 5;
 /// ... within so many seconds is not run any more until it is replaced.
 const TIMEOUTS_SECONDS: u64 = 5 * 60;
 
+/// How often a script has to be over soon, at most, before it is trusted again.
+const TRUST_MAX: u32 = 1 << 10;
+/// How many times its time a script may take that is ever trusted again.
+const OVERRUN_MAX: u32 = 25;
+
 /// Scripts remembered; one more makes all forgotten, which costs less than keeping track.
 const SCRIPTS_MAX: usize = 4096;
 
@@ -27,20 +32,47 @@ pub(crate) struct Prepared {
     id: String,
     etag: String,
     timeouts: Mutex<Vec<Timestamp>>,
-    /// Whether it was over soon the last time.
-    is_quick: AtomicBool,
+    trust: Mutex<Trust>,
+}
+
+/// Whether a script is known to be over soon.
+struct Trust {
+    /// So many times in a row it has to be, until it is trusted.
+    due: u32,
+    /// So many times the next time that it was trusted in vain; none: never again.
+    next: Option<u32>,
+}
+
+impl Default for Trust {
+    fn default() -> Trust {
+        Trust { due: 1, next: Some(2) }
+    }
 }
 
 impl Prepared {
     /// Whether it is worth no change of threads. A script that has never run is not trusted.
     pub fn is_quick(&self) -> bool {
-        self.is_quick.load(Ordering::Relaxed)
+        self.trust.lock().due == 0
     }
 
-    /// Notes whether it was over soon.
-    pub fn set_quick(&self, is_quick: bool) {
-        if self.is_quick() != is_quick {
-            self.is_quick.store(is_quick, Ordering::Relaxed);
+    /// Notes that it was over, soon or not.
+    pub fn was_quick(&self, is_quick: bool) {
+        let mut trust = self.trust.lock();
+        trust.due = match (is_quick, trust.next) {
+            (true, Some(_)) => trust.due.saturating_sub(1),
+            (true, None) => trust.due,
+            (false, _) => trust.due.max(1),
+        };
+    }
+
+    /// Notes that it was trusted in vain. One that depends on its arguments would otherwise be done
+    /// twice again and again; one that went far beyond its time is not to do so a second time.
+    pub fn was_trusted_in_vain(&self, took: Duration, time: Duration) {
+        let mut trust = self.trust.lock();
+        trust.due = trust.next.unwrap_or(u32::MAX);
+        trust.next = trust.next.map(|next| next.saturating_mul(2).min(TRUST_MAX));
+        if took > time * OVERRUN_MAX {
+            *trust = Trust { due: u32::MAX, next: None };
         }
     }
 
@@ -84,7 +116,7 @@ impl Programs {
             id: text("id").to_owned(),
             etag: resource.etag.clone(),
             timeouts: Mutex::default(),
-            is_quick: AtomicBool::new(false),
+            trust: Mutex::default(),
         });
         let mut by_rid = self.by_rid.lock();
         if by_rid.len() >= SCRIPTS_MAX {
@@ -104,4 +136,48 @@ pub(crate) fn compile(id: &str, body: &str) -> Result<Program> {
             error.message, error.line, error.column
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME: Duration = Duration::from_millis(2);
+
+    fn prepared() -> Prepared {
+        Prepared {
+            program: Arc::new(compile("p", "function () {}").expect("it is a function")),
+            id: "p".to_owned(),
+            etag: String::new(),
+            timeouts: Mutex::default(),
+            trust: Mutex::default(),
+        }
+    }
+
+    /// How often it has to be over soon until it is trusted.
+    fn due(script: &Prepared) -> usize {
+        let quick = || script.was_quick(true);
+        (0..5_000).take_while(|_| !script.is_quick()).map(|_| quick()).count()
+    }
+
+    #[test]
+    fn trust_is_earned_once_and_then_harder() {
+        let script = prepared();
+        assert_eq!(due(&script), 1);
+        script.was_quick(false);
+        assert_eq!(due(&script), 1);
+        for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024] {
+            script.was_trusted_in_vain(TIME * 2, TIME);
+            assert_eq!(due(&script), expected);
+        }
+    }
+
+    #[test]
+    fn who_overruns_far_is_never_trusted_again() {
+        let script = prepared();
+        script.was_trusted_in_vain(TIME * OVERRUN_MAX, TIME);
+        assert_eq!(due(&script), 2);
+        script.was_trusted_in_vain(TIME * OVERRUN_MAX + Duration::from_nanos(1), TIME);
+        assert_eq!(due(&script), 5_000);
+    }
 }

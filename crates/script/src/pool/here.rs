@@ -6,7 +6,8 @@
 //!
 //! INVARIANTS
 //! (H1) Of all lent threads one at a time is at work. So if a built-in function does not look at the
-//!      clock, one thread is lost to those who serve, and no second one.
+//!      clock, one thread is lost to those who serve, and no second one. The watchdog takes the host
+//!      away then, as from any thread; only the answer has to wait for the function.
 //! (H2) A lent thread has as much stack as a thread of the pool: a script that runs here has the same
 //!      depth to go to as there.
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::job::{Custody, Session, Stop, panic_text};
+use super::job::{Custody, Session, Stop, TAKEN, Task, panic_text};
 use super::{Bench, Pool, Shared};
 
 thread_local! {
@@ -60,11 +61,14 @@ impl Place<'_> {
         work: impl FnOnce(&mut Session<'_, H>) -> T,
     ) -> (Result<T, Stop>, Option<H>) {
         let custody = Arc::new(Custody::new(host));
+        let watched: Arc<dyn Task> = Arc::new(Lent(custody.clone()));
+        self.shared.start_watching(&mut self.shared.state.lock(), watched.clone(), false);
         // Nobody else has the bench: work does not come back to here, its place is taken.
         let mut bench = self.take_bench();
         let mut session =
             Session { custody: &custody, bench: &mut bench, started: Instant::now(), time };
         let result = catch_unwind(AssertUnwindSafe(|| work(&mut session)));
+        self.shared.state.lock().running.retain(|other| !Arc::ptr_eq(&other.job, &watched));
         BENCH.set(Some((self.shared.number, bench)));
         let host = custody.take().ok();
         (result.map_err(|panic| Stop::Fault(panic_text(&*panic))), host)
@@ -73,6 +77,29 @@ impl Place<'_> {
     fn take_bench(&self) -> Bench {
         let own = BENCH.take().filter(|(number, _)| *number == self.shared.number);
         own.map_or_else(|| Bench::new(&self.shared.options.limits), |(_, bench)| bench)
+    }
+}
+
+/// Work on a lent thread, as the watchdog sees it.
+struct Lent<H>(Arc<Custody<H>>);
+
+impl<H: Send + 'static> Task for Lent<H> {
+    fn run(&self, _: &mut Bench) {}
+
+    fn revoke(&self) {
+        self.0.revoke();
+    }
+
+    fn overdue(&self) {
+        self.0.revoke();
+    }
+
+    fn refuse(&self) {
+        self.0.revoke();
+    }
+
+    fn is_committing(&self) -> bool {
+        self.0.is(TAKEN)
     }
 }
 

@@ -140,7 +140,7 @@ pub(super) struct Custody<H> {
 }
 
 const HELD: u8 = 0;
-const TAKEN: u8 = 1;
+pub(super) const TAKEN: u8 = 1;
 const REVOKED: u8 = 2;
 
 impl<H: Send + 'static> Custody<H> {
@@ -149,7 +149,7 @@ impl<H: Send + 'static> Custody<H> {
         Custody { host, state: AtomicU8::new(HELD), revoked: Arc::default() }
     }
 
-    fn is(&self, state: u8) -> bool {
+    pub(super) fn is(&self, state: u8) -> bool {
         self.state.load(Ordering::SeqCst) == state
     }
 
@@ -164,7 +164,7 @@ impl<H: Send + 'static> Custody<H> {
     ///
     /// Never waits for that call: it sees the state when it is done, because the state is set before
     /// the lock is tried here, and looked at after the lock is released there.
-    fn revoke(&self) -> bool {
+    pub(super) fn revoke(&self) -> bool {
         if !self.turn(REVOKED) {
             return false;
         }
