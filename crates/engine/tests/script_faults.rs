@@ -9,8 +9,10 @@ mod common;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Duration;
 
 use common::*;
 use engine::ops::*;
@@ -21,10 +23,13 @@ use store_embedded::{EmbeddedStore, Faults, Options};
 
 /// A database on disk with one script thread, so that scripts run one after the other.
 fn on_disk(directory: &Path, faults: &Faults) -> Db {
+    on_disk_with(directory, faults, script::Limits::default())
+}
+
+fn on_disk_with(directory: &Path, faults: &Faults, limits: script::Limits) -> Db {
     let options = Options { faults: faults.clone(), ..Options::default() };
     let store = EmbeddedStore::open(directory.join("data"), options).unwrap();
-    let scripts = script::PoolOptions { threads: 1, ..script::PoolOptions::default() };
-    Db::on_with_scripts(Arc::new(store), scripts)
+    Db::on_with_scripts(Arc::new(store), script::PoolOptions { threads: 1, limits })
 }
 
 fn is_ready<T>(scripted: &mut Scripted<T>) -> bool {
@@ -154,4 +159,44 @@ fn an_answer_from_what_never_became_durable_is_an_error() {
     let read = reading.wait();
     assert!(matches!(read, Err(Error::Fault(_))), "{read:?}");
     assert_eq!(db.read(&c, r#"["k"]"#, "n").unwrap()["n"], 1);
+}
+
+#[test]
+fn a_thread_that_is_lent_does_not_wait_for_the_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let limits = script::Limits { here: Duration::from_secs(60), ..script::Limits::default() };
+    let db = on_disk_with(directory.path(), &faults, limits);
+    let c = db.container(json!({}));
+    let find = "function () { __.queryDocuments(__.getSelfLink(), 'SELECT VALUE c.n FROM c', \
+                function (e, rows) { __.response.setBody(rows); }); }";
+    db.procedure("find", find);
+    db.create(&c, json!({"id": "n", "pk": "k", "n": 1})).unwrap();
+    let find = || db.execute(&c, ("find", r#"["k"]"#), json!([]));
+    // Known to be quick from here on.
+    assert_eq!(script_body(&find().wait().unwrap()), json!([1]));
+
+    faults.hold_writes(true);
+    let guard = now(db.engine.lock(&c, &PartitionKey::parse(r#"["k"]"#).unwrap()));
+    let body = draft(&json!({"id": "n", "pk": "k", "n": 2}));
+    let written = db.engine.write(&db.ctx(), guard, plain(WriteKind::Replace(item_id("n"), body)));
+    faults.wait_until_held();
+    // What the query is to see is not published before the disk is done; the thread has others to
+    // serve meanwhile.
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        let lent = thread::Builder::new();
+        let lent = lent.stack_size(script::Limits::default().thread_stack_bytes());
+        let found = lent.spawn_scoped(scope, || {
+            script::lend_thread();
+            let finding = find();
+            sender.send(()).unwrap();
+            finding.wait()
+        });
+        let is_free = receiver.recv_timeout(Duration::from_secs(10)).is_ok();
+        faults.hold_writes(false);
+        assert!(is_free, "the thread waits for the disk");
+        assert_eq!(script_body(&found.unwrap().join().unwrap().unwrap()), json!([2]));
+    });
+    written.wait().unwrap();
 }
