@@ -39,9 +39,6 @@ const PAGE: usize = 100;
 const EXPIRY: Duration = Duration::from_secs(30);
 /// When a lease that is held is renewed.
 const RENEWAL: Duration = Duration::from_secs(10);
-/// How often a lease is given back until somebody else is taken to write it: at most one request
-/// is on its way when work is cut off.
-const GIVE_BACK_TRIES: usize = 3;
 /// Rounds until pipelines are taken to be endless.
 const ROUNDS_MAX: usize = 1_000;
 
@@ -190,22 +187,21 @@ impl<'d> Runner<'d> {
     /// then is another than the one known here (P2). The lease tells whose request it was: owner and
     /// time are those that were sent.
     async fn give_back(&mut self, at: usize, owner: &str) -> Result<(), Error> {
-        for _ in 0..GIVE_BACK_TRIES {
-            let sent_ms = self.leases[at].sent_ms;
-            let given = self.write_lease(at, &mut Tally::default()).await;
-            if !matches!(given, Err(Error::Leased(_))) {
-                return given;
-            }
-            let (id, key) = self.lease_key(&self.leases[at])?;
-            let request = self.target.container(LEASES).read(&key, &id);
-            let reply = self.target.client.send(&request).await.map_err(lease_unread)?;
-            let lease = reply.json().unwrap_or_default();
-            if lease["owner"] != *owner || lease["renewed"] != sent_ms {
-                return given;
-            }
-            self.leases[at].etag = reply.etag().unwrap_or_default().to_owned();
+        let sent_ms = self.leases[at].sent_ms;
+        let given = self.write_lease(at, &mut Tally::default()).await;
+        if !matches!(given, Err(Error::Leased(_))) {
+            return given;
         }
-        Err(Error::Leased(self.model.pipelines[self.leases[at].pipeline].name.clone()))
+        let (id, key) = self.lease_key(&self.leases[at])?;
+        let request = self.target.container(LEASES).read(&key, &id);
+        let reply = self.target.client.send(&request).await.map_err(lease_unread)?;
+        let lease = reply.json().unwrap_or_default();
+        if lease["owner"] != *owner || lease["renewed"] != sent_ms {
+            return given;
+        }
+        // There was one such request, so this is the last time.
+        self.leases[at].etag = reply.etag().unwrap_or_default().to_owned();
+        self.write_lease(at, &mut Tally::default()).await
     }
 
     /// Renews the leases that would otherwise expire, at the positions they have (P1).

@@ -13,7 +13,8 @@
 //!
 //! To wake a thread, and to be woken by it, takes longer than most procedures. One that was over
 //! soon the last time is run by whoever asks for it, if his thread is lent to scripts. What is not
-//! over after [`Limits::here`](script::Limits::here) is abandoned and begins again on a script thread: nobody has seen any of it.
+//! over after [`Limits::here`](script::Limits::here) is abandoned and begins again on a script
+//! thread: nobody has seen any of it.
 
 mod decision;
 mod functions;

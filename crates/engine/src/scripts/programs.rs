@@ -37,7 +37,7 @@ pub(crate) struct Prepared {
 
 /// Whether a script is known to be over soon.
 struct Trust {
-    /// So many times in a row it has to be, until it is trusted.
+    /// So many times more it has to be, until it is trusted.
     due: u32,
     /// So many times the next time that it was trusted in vain; none: never again.
     next: Option<u32>,
