@@ -36,6 +36,7 @@ mod percent;
 mod probe;
 mod routes;
 mod server;
+mod settled;
 mod status;
 mod tls;
 mod token;

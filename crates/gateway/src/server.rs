@@ -33,6 +33,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::Gateway;
 use crate::config::Limits;
 use crate::connection::{Activity, Verdict, Watchdog, Watched};
+use crate::settled::Settled;
 
 /// hyper wants no less.
 const HEAD_BYTES_LEAST: usize = 8192;
@@ -138,14 +139,15 @@ impl Connection {
                 Ok::<_, Infallible>(response)
             }
         });
-        let mut connection = pin!(builder.serve_connection(io, service));
+        let connection = pin!(builder.serve_connection(io, service));
+        let mut connection = Settled::new(connection);
         let mut closing: Option<Instant> = None;
         loop {
             tokio::select! {
                 biased;
-                _ = connection.as_mut() => return,
+                _ = &mut connection => return,
                 _ = self.stopped.wait_for(|&is_stopped| is_stopped), if closing.is_none() => {
-                    connection.as_mut().graceful_shutdown();
+                    connection.as_mut().as_mut().graceful_shutdown();
                     closing = Some(Instant::now() + self.gateway.limits().shutdown_timeout);
                 }
                 verdict = watchdog.tick() => match verdict {
@@ -153,7 +155,7 @@ impl Connection {
                     Verdict::Stalled => return,
                     Verdict::Idle if closing.is_some() => {}
                     Verdict::Idle => {
-                        connection.as_mut().graceful_shutdown();
+                        connection.as_mut().as_mut().graceful_shutdown();
                         closing = Some(Instant::now() + self.gateway.limits().shutdown_timeout);
                     }
                 },
