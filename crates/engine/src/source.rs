@@ -337,6 +337,18 @@ impl Source for ContainerSource<'_> {
         Ok(found.batch(true))
     }
 
+    fn value_of(&self, key: &[u8]) -> Option<Value> {
+        let (decoded, _) = index::encode::decode(key)?;
+        match decoded.scalar {
+            _ if !decoded.exact => None,
+            Scalar::Null => Some(Value::Null),
+            Scalar::Bool(bool) => Some(Value::Bool(bool)),
+            Scalar::Number(number) => Some(Value::Number(number)),
+            Scalar::String(text) => Some(Value::from(&*text)),
+            Scalar::Undefined | Scalar::Array | Scalar::Object => None,
+        }
+    }
+
     fn ordinals(
         &self,
         ctx: &Ctx,

@@ -118,6 +118,11 @@ fn comparison(
         let allowed = Allowed::Values(vec![Value::Undefined]);
         return Some(Constraint { path: argument.path(slot_paths)?, allowed, is_exact: true });
     }
+    if op == BinaryOp::Equal
+        && let Some(constraint) = beginning(left, right, slot_paths)
+    {
+        return Some(constraint);
+    }
     let path = left.path(slot_paths)?;
     let value = primitive(right)?.clone();
     let unbounded = Bound::Unbounded;
@@ -158,8 +163,37 @@ fn call(name: &str, arguments: &[Expr], slot_paths: &[Option<Path>]) -> Option<C
             let (path, allowed) = (path.elements(), Allowed::Values(vec![value]));
             Some(Constraint { path, allowed, is_exact: true })
         }
+        _ => Some(Constraint { path, allowed: of_type(name)?, is_exact: true }),
+    }
+}
+
+/// The values that a check of their type lets through. Arrays and objects are not told apart.
+fn of_type(name: &str) -> Option<Allowed> {
+    let from = |least: Value| {
+        Allowed::Range(Bounds { lower: Bound::Included(least), upper: Bound::Unbounded })
+    };
+    match name {
+        "IS_DEFINED" => Some(Allowed::Range(Bounds::ALL)),
+        "IS_NULL" => Some(Allowed::Values(vec![Value::Null])),
+        "IS_BOOL" => Some(Allowed::Values(vec![Value::Bool(false), Value::Bool(true)])),
+        "IS_NUMBER" => Some(from(Value::Number(f64::NEG_INFINITY))),
+        "IS_STRING" => Some(from(Value::from(""))),
         _ => None,
     }
+}
+
+/// `LEFT(path, n) = 'text'` and `SUBSTRING(path, 0, n) = 'text'`, where the text has n characters.
+fn beginning(left: &Expr, right: &Expr, slot_paths: &[Option<Path>]) -> Option<Constraint> {
+    let Expr::Call(function, arguments) = left else { return None };
+    let number = |at: usize| arguments.get(at)?.as_constant()?.as_f64();
+    let length = match function.name {
+        "LEFT" => number(1)?,
+        "SUBSTRING" if number(1)? == 0.0 => number(2)?,
+        _ => return None,
+    };
+    let text = right.as_constant()?.as_str()?;
+    let is_whole = text.encode_utf16().count() as f64 == length;
+    is_whole.then(|| prefixed(arguments[0].path(slot_paths)?, text)).flatten()
 }
 
 /// Strings that begin with a prefix: from the prefix to where its last character is the next one.

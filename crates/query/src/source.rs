@@ -90,6 +90,9 @@ pub trait Source: Sync {
         rows_max: usize,
     ) -> Result<Batch<Position>, SourceError>;
 
+    /// The value that the key of an entry of a path stands for; `None` if it does not hold all of it.
+    fn value_of(&self, key: &[u8]) -> Option<Value>;
+
     /// The ordinals of [`entries`](Source::entries) of a span of one key, ascending. For those who
     /// need nothing else.
     fn ordinals(

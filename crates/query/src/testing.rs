@@ -4,7 +4,7 @@ mod functions;
 
 use base::{Ctx, Random};
 use bytes::Bytes;
-use item::{Draft, Item, Stamp, Value};
+use item::{Draft, Item, Kind, Stamp, Value};
 
 use crate::{
     Batch, BoundQuery, Bounds, Direction, PageLimits, Parameters, Path, Plan, Point, Position,
@@ -285,6 +285,23 @@ impl Source for VecSource {
         });
         let batch = batch(entries, rows_max);
         Ok(batch)
+    }
+
+    fn value_of(&self, key: &[u8]) -> Option<Value> {
+        let (kind, rest) = key.split_first()?;
+        let is = |known: Kind| *kind == known as u8 + 1;
+        match rest {
+            [] if is(Kind::Null) => Some(Value::Null),
+            [value] if is(Kind::Bool) => Some(Value::Bool(*value == 1)),
+            [text @ .., 0] if is(Kind::String) => std::str::from_utf8(text).ok().map(Value::from),
+            _ if is(Kind::Number) => {
+                let ordered = u64::from_be_bytes(rest.try_into().ok()?);
+                let sign = 1 << 63;
+                let bits = if ordered & sign == 0 { !ordered } else { ordered ^ sign };
+                Some(Value::Number(f64::from_bits(bits)))
+            }
+            _ => None,
+        }
     }
 
     fn items(
@@ -613,16 +630,43 @@ impl Generator {
                 _ => format!("ARRAY_CONTAINS(udf.tags(c), {})", self.value()),
             };
         }
-        match self.below(11) {
+        match self.below(15) {
             0..=3 => format!("{path} = {}", value()),
             4 => format!("{path} {} {}", self.pick(&["<", "<=", ">", ">=", "!="]), value()),
             5 => format!("{path} IN ({}, {}, {})", value(), value(), value()),
             6 => format!("{path} BETWEEN {} AND {}", value(), value()),
             7 => format!("STARTSWITH({path}, \"{}\")", self.pick(&["x", "i0", &self.long_prefix])),
             8 => format!("ARRAY_CONTAINS(c.tags, {})", self.value()),
-            9 => format!("IS_DEFINED({path})"),
+            9 => {
+                format!(
+                    "{}({path})",
+                    self.pick(&["IS_DEFINED", "IS_STRING", "IS_NUMBER", "IS_NULL"])
+                )
+            }
+            10 => format!("{path} != {}", value()),
+            11 => format!("{path} NOT IN ({}, {})", value(), value()),
+            12 => self.on_text(path),
+            13 => {
+                format!("LEFT({path}, {}) = \"{}\"", self.below(3), self.pick(&["x", "i0", "xy"]))
+            }
             _ => format!("{path} LIKE \"{}%\"", self.pick(&["x", "p", "i1"])),
         }
+    }
+}
+
+impl Generator {
+    /// A condition that the keys of an index are asked one by one.
+    fn on_text(&self, path: &str) -> String {
+        let not = self.pick(&["", "", "NOT "]);
+        let text = self.pick(&["x", "y", "1", "XY", ""]);
+        let condition = match self.below(5) {
+            0 => format!("CONTAINS({path}, \"{text}\")"),
+            1 => format!("ENDSWITH({path}, \"{text}\", true)"),
+            2 => format!("StringEquals({path}, \"{text}\", true)"),
+            3 => format!("RegexMatch({path}, \"[{text}0-3]$\")"),
+            _ => format!("{path} LIKE \"%{text}\""),
+        };
+        format!("({not}{condition})")
     }
 }
 

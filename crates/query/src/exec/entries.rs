@@ -3,13 +3,19 @@
 //! An item may have entries in several spans; it belongs to the first in which it has a value, so
 //! that none comes twice. An item that is asked to have entries elsewhere too is found by leaping:
 //! lists of one key come in the order of ordinals, and each list seeks what the others are at.
+//!
+//! Keys may be put to a test, and only items whose keys pass are loaded.
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use item::{Item, Node};
 
 use super::ahead::{Ahead, Beginning};
-use super::walk::{Candidate, Found, Mark, Reader};
+use super::walk::{Candidate, Mark, Reader};
+use crate::datum::Datum;
+use crate::eval::{Env, holds};
+use crate::plan::{Price, Test};
 use crate::state::Place;
 use crate::{Direction, Error, Position, Segment, Span};
 
@@ -17,21 +23,35 @@ use crate::{Direction, Error, Position, Segment, Span};
 const LIST_ROWS: usize = 512;
 /// Entries of a list that are read after a leap.
 const LEAP_ROWS: usize = 64;
+/// Entries whose keys are tested at once.
+const TESTED_ROWS: usize = 1024;
 
 pub(super) struct EntryWalk<'a> {
     reader: Reader<'a>,
     spans: &'a [Span],
     also: &'a [Span],
+    test: Option<&'a Test>,
     ahead: Ahead<Stretch<'a>>,
     partition: usize,
     span: usize,
     stretch: Stretch<'a>,
+    /// The last key that was counted, if keys are.
+    counted: Option<Bytes>,
+}
+
+/// An entry that was looked at.
+struct Seen {
+    position: Position,
+    /// It did not fail a test.
+    is_passed: bool,
+    /// If it passed, is there, and is to be loaded.
+    item: Option<Item>,
 }
 
 /// Some entries of a span with their items, and where it goes on.
 #[derive(Default)]
 struct Stretch<'a> {
-    found: VecDeque<Found>,
+    found: VecDeque<Seen>,
     after: Option<Position>,
     is_last: bool,
     /// The lists of `also` in the partition, once they were begun.
@@ -40,11 +60,11 @@ struct Stretch<'a> {
 
 impl Beginning for Stretch<'_> {
     fn rows(&self) -> usize {
-        self.found.len()
+        self.found.iter().filter(|seen| seen.is_passed).count()
     }
 
     fn bytes(&self) -> usize {
-        let items = self.found.iter().filter_map(|(_, item)| item.as_ref());
+        let items = self.found.iter().filter_map(|seen| seen.item.as_ref());
         items.map(Item::text_len).sum()
     }
 }
@@ -63,28 +83,58 @@ impl<'a> EntryWalk<'a> {
             }
             Some(_) => return Err(Error::WrongState),
         };
+        let counted = after.as_ref().map(|after| after.key.clone());
         let stretch = Stretch { after, ..Stretch::default() };
-        let ahead = Ahead::default();
-        Ok(EntryWalk { reader, spans, also, ahead, partition, span, stretch })
+        let (test, ahead) = (None, Ahead::default());
+        Ok(EntryWalk { reader, spans, also, test, ahead, partition, span, stretch, counted })
+    }
+
+    /// The same for entries whose keys pass.
+    pub fn tested_by(self, test: &'a Test) -> EntryWalk<'a> {
+        EntryWalk { test: Some(test), ..self }
     }
 
     pub fn next(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
         loop {
-            let Some((position, item)) = self.stretch.found.pop_front() else {
+            let Some(seen) = self.stretch.found.pop_front() else {
                 if !self.advance(rows_max)? {
                     return Ok(None);
                 }
                 continue;
             };
-            self.reader.visited(self.partition, &self.spans[self.span], 1);
-            let Some(item) = item.filter(|item| self.belongs_here(&position, item)) else {
+            self.count(&seen);
+            let Seen { position, is_passed, item } = seen;
+            let item = item.filter(|item| self.belongs_here(&position, item));
+            // Whoever asks looks at the clock.
+            let is_pause = !is_passed && self.stretch.found.is_empty();
+            if item.is_none() && !is_pause {
                 continue;
-            };
-            self.reader.loaded(self.partition, &item);
+            }
+            if let Some(item) = &item {
+                self.reader.loaded(self.partition, item);
+            }
             let (partition, range) = (self.partition, self.span as u32);
             let direction = Direction::Ascending;
             let mark = Mark::Terms { partition, range, position, direction };
-            return Ok(Some(Candidate { item: Some(item), mark }));
+            return Ok(Some(Candidate { item, mark }));
+        }
+    }
+
+    /// Counts an entry that was needed.
+    fn count(&mut self, seen: &Seen) {
+        let is_counted = match self.test.map(|test| test.price) {
+            None => true,
+            Some(Price::Matches) => seen.is_passed,
+            Some(Price::Keys) => {
+                let is_new = self.counted.as_ref() != Some(&seen.position.key);
+                if is_new {
+                    self.counted = Some(seen.position.key.clone());
+                }
+                is_new
+            }
+        };
+        if is_counted {
+            self.reader.visited(self.partition, &self.spans[self.span], 1);
         }
     }
 
@@ -97,22 +147,23 @@ impl<'a> EntryWalk<'a> {
         if self.span >= self.spans.len() {
             (self.partition, self.span) = (self.partition + 1, 0);
             self.stretch = Stretch::default();
+            self.counted = None;
         }
         if self.partition >= self.reader.source.partitions() || self.spans.is_empty() {
             return Ok(false);
         }
-        let (span, also) = (&self.spans[self.span], self.also);
+        let of = Of { span: &self.spans[self.span], also: self.also, test: self.test };
         let is_beginning = self.span == 0 && self.stretch.after.is_none();
         let stretch = std::mem::take(&mut self.stretch);
         self.stretch = match is_beginning {
             true => {
                 self.ahead.take(self.reader, self.partition, rows_max, |reader, partition| {
-                    Stretch::default().fetch(reader, partition, (span, also), rows_max)
+                    Stretch::default().fetch(reader, partition, of, rows_max)
                 })?
             }
-            false => stretch.fetch(self.reader, self.partition, (span, also), rows_max)?,
+            false => stretch.fetch(self.reader, self.partition, of, rows_max)?,
         };
-        if also.is_empty() && self.stretch.found.len() >= rows_max {
+        if self.also.is_empty() && self.stretch.rows() >= rows_max {
             // As it would be if no more had been asked for, ahead of time.
             self.stretch.is_last = false;
         }
@@ -149,15 +200,26 @@ impl<'a> EntryWalk<'a> {
     }
 }
 
+/// What a stretch is of.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    span: &'a Span,
+    also: &'a [Span],
+    test: Option<&'a Test>,
+}
+
 impl<'a> Stretch<'a> {
     /// What follows.
     fn fetch(
         mut self,
         reader: Reader<'_>,
         partition: usize,
-        (span, also): (&'a Span, &'a [Span]),
+        Of { span, also, test }: Of<'a>,
         rows_wanted: usize,
     ) -> Result<Stretch<'a>, Error> {
+        if let Some(test) = test {
+            return self.fetch_tested(reader, partition, span, test, rows_wanted);
+        }
         let entries = match also.is_empty() {
             true => self.entries(reader, partition, span, rows_wanted)?,
             false => {
@@ -168,11 +230,53 @@ impl<'a> Stretch<'a> {
             }
         };
         let count = entries.len();
-        self.found.extend(reader.items_of(partition, entries)?);
+        let found = reader.items_of(partition, entries)?.into_iter();
+        self.found.extend(found.map(|(position, item)| Seen { position, is_passed: true, item }));
         if self.found.len() < count {
             // The rest is read again when it is wanted, and so are the lists.
-            (self.after, self.is_last) = (self.found.back().map(|(entry, _)| entry.clone()), false);
+            self.end_here();
             self.lists.clear();
+        }
+        Ok(self)
+    }
+
+    /// Goes on behind what was found.
+    fn end_here(&mut self) {
+        (self.after, self.is_last) = (self.found.back().map(|seen| seen.position.clone()), false);
+    }
+
+    /// What follows, up to as many entries that pass as are wanted.
+    fn fetch_tested(
+        mut self,
+        reader: Reader<'_>,
+        partition: usize,
+        span: &Span,
+        test: &Test,
+        rows_wanted: usize,
+    ) -> Result<Stretch<'a>, Error> {
+        let mut entries = self.entries(reader, partition, span, TESTED_ROWS)?;
+        let passed = test.passed(reader, &entries)?;
+        let mut wanted = passed.iter().enumerate().filter(|(_, is_passed)| **is_passed);
+        let past = wanted.nth(rows_wanted.max(1)).map_or(entries.len(), |(at, _)| at);
+        let is_cut = past < entries.len();
+        entries.truncate(past);
+        let some = entries.iter().zip(&passed).filter(|(_, is_passed)| **is_passed);
+        let some: Vec<Position> = some.map(|(entry, _)| entry.clone()).collect();
+        let mut items = reader.items_of(partition, some)?.into_iter();
+        let mut is_short = false;
+        for (position, is_passed) in entries.into_iter().zip(passed) {
+            let item = match is_passed.then(|| items.next()) {
+                None => None,
+                Some(Some((_, item))) => item,
+                Some(None) => {
+                    is_short = true;
+                    break;
+                }
+            };
+            self.found.push_back(Seen { position, is_passed, item });
+        }
+        if is_cut || is_short {
+            self.end_here();
         }
         Ok(self)
     }
@@ -228,6 +332,38 @@ impl<'a> Stretch<'a> {
         // The lists are past what lies between.
         self.after = Some(at(last.ordinal.max(least.saturating_sub(1))));
         Ok(found)
+    }
+}
+
+impl Test {
+    /// Which of these entries pass. One that does not hold its whole value does: its item tells.
+    fn passed(&self, reader: Reader<'_>, entries: &[Position]) -> Result<Vec<bool>, Error> {
+        let started = reader.ctx.now();
+        let mut passed: Vec<bool> = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            let is_passed = match passed.last() {
+                Some(last) if entries[at - 1].key == entry.key => *last,
+                _ => match reader.source.value_of(&entry.key) {
+                    None => true,
+                    Some(value) => {
+                        let root = Datum::borrowed(&value);
+                        let mut env = Env::with_root(reader.ctx, started, root);
+                        self.hold(&mut env)?
+                    }
+                },
+            };
+            passed.push(is_passed);
+        }
+        Ok(passed)
+    }
+
+    fn hold<'e>(&'e self, env: &mut Env<'e>) -> Result<bool, Error> {
+        for condition in &self.conditions {
+            if !holds(condition, env)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

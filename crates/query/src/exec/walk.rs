@@ -21,7 +21,7 @@ const BATCH_ROWS_MAX: usize = 256;
 
 /// An item that may have rows.
 pub(super) struct Candidate {
-    /// `None` for a query without FROM.
+    /// `None` for a query without FROM, and where entries were looked at in vain for a while.
     pub item: Option<Item>,
     pub mark: Mark,
 }
@@ -205,6 +205,10 @@ impl<'a> Walk<'a> {
             }
             Access::Entries { spans, also } => {
                 Kind::Entries(EntryWalk::new(reader, spans, also, place)?)
+            }
+            Access::Tested { span, test } => {
+                let spans = std::slice::from_ref(span);
+                Kind::Entries(EntryWalk::new(reader, spans, &[], place)?.tested_by(test))
             }
             Access::Set { spans } => Kind::Set(SetWalk::new(reader, spans, place)?),
             Access::Keys { span, lacking } => {

@@ -53,6 +53,13 @@ impl Candidate {
         }
     }
 
+    /// Whether all that have a value at all are let through: most of the items, probably.
+    pub fn is_open(&self) -> bool {
+        let is_open =
+            |span: &Span| matches!(span, Span::Path { bounds, .. } if *bounds == Bounds::ALL);
+        self.spans.iter().all(is_open)
+    }
+
     /// Whether it consists of single keys.
     pub fn is_lookups(&self) -> bool {
         self.spans.iter().all(Span::is_lookup)

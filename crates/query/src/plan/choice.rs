@@ -4,7 +4,7 @@
 //! condition is found after a few dozen entries however many the others have.
 
 use super::candidates::Candidate;
-use super::{Access, Planner, Strategy};
+use super::{Access, Planner, Price, Strategy};
 use crate::{Error, Sizes, Span};
 
 /// Entries counted in each round of probes.
@@ -19,6 +19,12 @@ const ROWS_WANTED: u64 = 1000;
 const SORTED_SCAN_MAX: u64 = 50_000;
 /// One of smaller size always is.
 const SMALL_PARTITION: u64 = 64;
+
+/// The way past all candidates: keys that are tested, if there are any, else everything.
+fn last(alternatives: &[Access]) -> usize {
+    let tested = alternatives.iter().position(|access| matches!(access, Access::Tested { .. }));
+    tested.unwrap_or(alternatives.len() - 1)
+}
 
 /// Whether entries of a composite index are read, unordered.
 fn is_composite(access: &Access) -> bool {
@@ -51,13 +57,12 @@ impl Planner<'_> {
 
     /// Single keys if there are any, all of them together; else the narrowest range.
     fn literal(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
-        let scan = alternatives.len() - 1;
         if let Some(at) = alternatives.iter().position(is_composite) {
             return Ok(at);
         }
         let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
         match (candidates.len(), lookups) {
-            (0, _) => Ok(scan),
+            (0, _) => Ok(last(alternatives)),
             _ if self.has_intersection(candidates) => Ok(candidates.len()),
             (_, 0) => Ok(self.fewest(candidates)?.map_or(0, |(at, _)| at)),
             _ => Ok(0),
@@ -65,20 +70,22 @@ impl Planner<'_> {
     }
 
     fn unsorted(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
-        let scan = alternatives.len() - 1;
         let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
         if let Some(at) = alternatives.iter().position(is_composite) {
             return Ok(at);
         }
         match (candidates.len(), lookups) {
-            (0, _) => Ok(scan),
+            (0, _) => self.tested_or_scan(alternatives),
             // The entries of a key within a logical partition are its own; those of a range are
             // everybody's.
-            (_, 0) if self.source.fixed_key().is_some() => self.range_or_scan(candidates, scan),
-            (1, _) => Ok(0),
+            (_, 0) if self.source.fixed_key().is_some() => {
+                self.range_or_scan(candidates, alternatives)
+            }
+            (1, _) if !candidates[0].is_open() => Ok(0),
             _ => match self.fewest(candidates)? {
                 Some((at, _)) => Ok(at),
                 None if lookups >= 2 && self.has_intersection(candidates) => Ok(candidates.len()),
+                None if candidates[0].is_open() => Ok(alternatives.len() - 1),
                 None => Ok(0),
             },
         }
@@ -89,7 +96,11 @@ impl Planner<'_> {
     }
 
     /// Within a logical partition: a range if it has fewer entries than the partition has items.
-    fn range_or_scan(&self, candidates: &[Candidate], scan: usize) -> Result<usize, Error> {
+    fn range_or_scan(
+        &self,
+        candidates: &[Candidate],
+        alternatives: &[Access],
+    ) -> Result<usize, Error> {
         let items = self.source.sizes()?.scope;
         let most = usize::try_from(items).unwrap_or(usize::MAX).min(ROUNDS[2]);
         for (at, candidate) in candidates.iter().enumerate() {
@@ -97,7 +108,18 @@ impl Planner<'_> {
                 return Ok(at);
             }
         }
-        Ok(scan)
+        self.tested_or_scan(alternatives)
+    }
+
+    /// Keys are tested, unless nearly all of many pass: those lead all over the items.
+    fn tested_or_scan(&self, alternatives: &[Access]) -> Result<usize, Error> {
+        let (at, scan) = (last(alternatives), alternatives.len() - 1);
+        let Access::Tested { span, test } = &alternatives[at] else { return Ok(at) };
+        let is_less = match test.price {
+            Price::Keys => true,
+            Price::Matches => self.source.probe(span, ROUNDS[2])? < ROUNDS[2],
+        };
+        Ok(if is_less { at } else { scan })
     }
 
     /// The candidate with the fewest entries, and how many; `None` if all have many.

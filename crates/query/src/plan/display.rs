@@ -77,6 +77,9 @@ impl Display for Access {
                 write_spans(f, spans)?;
                 also.iter().try_for_each(|span| write!(f, " and {span}"))
             }
+            Access::Tested { span, test } => {
+                write!(f, "Test: {span}, {} conditions", test.conditions.len())
+            }
             Access::Set { spans } => {
                 f.write_str("Set: ")?;
                 write_spans(f, spans)

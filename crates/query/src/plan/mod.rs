@@ -5,6 +5,7 @@
 //! Ordered   entries of an index in the order of the ORDER BY, merged over partitions
 //! Lookup    entries of single keys: equality, IN, alternatives; several lists may be intersected
 //! Range     entries of a range of keys
+//! Test      entries of a path whose keys pass a condition
 //! Scan      everything in scope
 //! ```
 //!
@@ -20,6 +21,7 @@ mod candidates;
 mod choice;
 mod display;
 mod shortcut;
+mod tested;
 
 use std::cell::OnceCell;
 
@@ -32,6 +34,7 @@ use crate::{
 pub use advice::{IndexMention, IndexUse};
 use candidates::{Candidate, FoundCandidates};
 pub(crate) use shortcut::{Extreme, Shortcut};
+pub(crate) use tested::{Price, Test};
 
 /// A query with a way to run it.
 #[derive(Clone, Debug)]
@@ -106,6 +109,11 @@ pub(crate) enum Access {
         spans: Vec<Span>,
         also: Vec<Span>,
     },
+    /// The entries of a span whose keys pass a test, or do not hold all that it takes to tell.
+    Tested {
+        span: Span,
+        test: Test,
+    },
     /// Items with entries in any of these spans, in the order of their ordinals.
     Set {
         spans: Vec<Span>,
@@ -138,7 +146,9 @@ impl Access {
                 spans.iter().all(tells) || also.iter().any(tells) || spans.contains(span)
             }
             Access::Set { spans } => spans.contains(span),
-            Access::Keys { span: own, .. } | Access::Ordered { span: own, .. } => own.tells(span),
+            Access::Keys { span: own, .. }
+            | Access::Tested { span: own, .. }
+            | Access::Ordered { span: own, .. } => own.tells(span),
             Access::Once | Access::Nothing | Access::Points(_) | Access::Scan => false,
         }
     }
@@ -295,7 +305,7 @@ impl<'a> Planner<'a> {
 
     /// Every way that could serve the query: a single one that is best whatever the data, or the
     /// ordered one if there is one, one for each candidate, a composite index that serves several,
-    /// their intersection, and a scan.
+    /// their intersection, keys that pass a test, and a scan.
     fn alternatives(&self, candidates: &[Candidate]) -> Vec<Access> {
         if let Some(access) = self.obvious() {
             return vec![access];
@@ -308,6 +318,7 @@ impl<'a> Planner<'a> {
         let composite = self.composite_candidate(candidates);
         all.extend(candidates.iter().chain(&composite).map(Candidate::access));
         all.extend(intersection(candidates));
+        all.extend(self.tested());
         all.push(Access::Scan);
         all
     }
@@ -347,6 +358,7 @@ impl<'a> Planner<'a> {
             Access::Ordered { span, .. } => span,
             Access::Entries { spans, also } if also.is_empty() && spans.len() == 1 => &spans[0],
             Access::Entries { .. } | Access::Set { .. } | Access::Keys { .. } => return false,
+            Access::Tested { .. } => return false,
             Access::Once | Access::Nothing | Access::Points(_) | Access::Scan => return false,
         };
         let is_said = |candidate: &Candidate| match &candidate.spans[..] {
