@@ -94,6 +94,7 @@ impl Core {
         functions: &dyn Udf,
     ) -> Result<FeedPage> {
         check_scan(container, &bound, page)?;
+        check_aggregates(container, &bound, scope)?;
         let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
         self.admit(ctx, container, &source.selection.partitions)?;
@@ -224,7 +225,11 @@ impl Engine {
         }
         let bound = query::bind_with(&parsed, &parameters(query), &schema)?;
         let routing = query::routing(&bound, &key_paths(container));
-        Ok(info.to_json(&ranges_of(container, &routing.pins)))
+        let ranges = match bound.reads_items() {
+            true => ranges_of(container, &routing.pins),
+            false => vec![QueryRange::first()],
+        };
+        Ok(info.to_json(&ranges))
     }
 
     /// Runs a query over the bodies of resources.
@@ -243,6 +248,21 @@ impl Engine {
             .map_err(|error| Error::Fault(error.to_string()))?;
         Ok(query::rows_over(ctx, &bound, bodies.iter().map(Json::root))?)
     }
+}
+
+/// Groups over several logical partitions have few aggregates.
+fn check_aggregates(container: &Container, query: &BoundQuery, scope: &Scope) -> Result<()> {
+    let definition = &container.layout.key_definition;
+    let is_one = matches!(scope, Scope::PartitionKey(key) if definition.is_complete(key));
+    if is_one || query.grouped_aggregates() <= limits::GROUPED_AGGREGATES_MAX {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "A query with GROUP BY over several partition keys can have {} aggregates at most; this \
+         one has {}.",
+        limits::GROUPED_AGGREGATES_MAX,
+        query.grouped_aggregates()
+    )))
 }
 
 /// A container without an index answers a filter only by a scan, which the client must ask for.

@@ -150,7 +150,7 @@ fn blog(db: &Db) -> Arc<Container> {
     c
 }
 
-const QUERIES: [(&str, &str); 16] = [
+const QUERIES: [(&str, &str); 23] = [
     ("a point", "SELECT * FROM c WHERE c.id = 'i004' AND c.pk = 'k4'"),
     ("a logical partition", "SELECT * FROM c WHERE c.pk = 'k4'"),
     ("one kind of a logical partition", "SELECT * FROM c WHERE c.pk = 'k4' AND c.type = 'post'"),
@@ -168,6 +168,16 @@ const QUERIES: [(&str, &str); 16] = [
       c.id = 'i004' AND c.date = 'x'",
     ),
     ("the newest posts", "SELECT TOP 10 * FROM c WHERE c.type = 'post' ORDER BY c.date DESC"),
+    ("all values of a path are asked", "SELECT * FROM c WHERE CONTAINS(c.user, '1')"),
+    (
+        "all values of a path in a logical partition are asked",
+        "SELECT * FROM c WHERE c.pk = 'k4' AND c.date LIKE '%1%'",
+    ),
+    ("values that are not one", "SELECT VALUE c.id FROM c WHERE c.user != 'u4'"),
+    ("whatever has a value", "SELECT TOP 5 VALUE c.id FROM c WHERE IS_DEFINED(c.size)"),
+    ("changed before it is compared", "SELECT * FROM c WHERE UPPER(c.user) = 'U4'"),
+    ("parts of items", "SELECT c.id, s FROM c JOIN s IN ObjectToArray(c) WHERE c.pk = 'k4'"),
+    ("how many are asked", "SELECT VALUE COUNT(1) FROM c WHERE ENDSWITH(c.user, '4')"),
     ("without an index", "SELECT * FROM c WHERE c.text = 'ttt'"),
     ("how many", "SELECT VALUE COUNT(1) FROM c"),
     ("how many of a logical partition", "SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'k4'"),

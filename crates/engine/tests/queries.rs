@@ -104,7 +104,7 @@ fn load(db: &Db, throughput: u32, definition: serde_json::Value) -> Arc<Containe
     c
 }
 
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 18] = [
     "SELECT VALUE c.id FROM c WHERE c.n = 3",
     "SELECT VALUE c.id FROM c WHERE c.n > 7 AND c.s = 'v1'",
     "SELECT VALUE c.id FROM c WHERE c.n IN (1, 2) OR c.s = 'v3'",
@@ -117,6 +117,10 @@ const QUERIES: [&str; 14] = [
     "SELECT VALUE c.id FROM c WHERE c.opt = null",
     "SELECT VALUE c.id FROM c WHERE c.opt > 20",
     "SELECT VALUE c.id FROM c WHERE c.pk = 2 AND c.id IN ('i02', 'i09', 'i10')",
+    "SELECT VALUE c.id FROM c WHERE CONTAINS(c.s, '2')",
+    "SELECT VALUE c.id FROM c WHERE c.pk = 3 AND c.s LIKE '%1'",
+    "SELECT VALUE c.id FROM c WHERE c.opt != 6 AND NOT ENDSWITH(c.id, '7')",
+    "SELECT VALUE c.id FROM c WHERE IS_STRING(c.opt)",
     "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3",
     "SELECT VALUE c.id FROM c",
 ];
@@ -417,6 +421,31 @@ fn a_plan_asks_no_more_than_the_client_offers() {
     let pinned = plan(&c, "SELECT * FROM c WHERE c.pk = 3", "").unwrap();
     let range = &pinned["queryRanges"][0];
     assert_eq!((&range["min"], &range["isMaxInclusive"]), (&range["max"], &json!(true)));
+    // What reads no items is to be asked once.
+    let constant = plan(&c, "SELECT TOP 2 5", "").unwrap();
+    assert_eq!(constant["queryInfo"]["top"], json!(null));
+    let once = json!([{"min": "", "max": "", "isMinInclusive": true, "isMaxInclusive": true}]);
+    assert_eq!(constant["queryRanges"], once);
+}
+
+#[test]
+fn groups_over_several_keys_have_few_aggregates() {
+    let db = Db::memory();
+    let c = load(&db, 400, json!({}));
+    let query = |count: usize| {
+        let counts: Vec<String> = (0..count).map(|n| format!("COUNT(c.p{n}) AS a{n}")).collect();
+        text(&format!("SELECT c.n, {} FROM c GROUP BY c.n", counts.join(", ")))
+    };
+    let run = |scope: &Scope, count: usize| {
+        db.engine.query_items(&db.ctx(), &c, scope, &query(count), &PageRequest::default())
+    };
+    for count in [20, 21] {
+        assert_eq!(run(&Scope::Container, count).unwrap().rows.len(), 10);
+    }
+    let refused = run(&Scope::Container, 22);
+    assert!(matches!(refused, Err(Error::Invalid(message)) if message.contains("21 aggregates")));
+    let one = Scope::PartitionKey(PartitionKey::parse("[3]").unwrap());
+    assert!(!run(&one, 22).unwrap().rows.is_empty());
 }
 
 /// Clients that merge for themselves change their resume filter from page to page and still send
@@ -552,4 +581,9 @@ fn computed_properties_are_checked_and_read() {
     let count = with("wrong", "SELECT VALUE COUNT(1) FROM c");
     let refused = db.engine.create_container(&db.ctx(), "d", &count, None);
     assert!(matches!(refused, Err(Error::Invalid(message)) if message.contains("low")));
+    let mut chained = with("chained", "SELECT VALUE LOWER(c.s) FROM c");
+    let other = json!({"name": "lower", "query": "SELECT VALUE c.low || '!' FROM c"});
+    chained["computedProperties"].as_array_mut().unwrap().push(other);
+    let refused = db.engine.create_container(&db.ctx(), "d", &chained, None);
+    assert!(matches!(refused, Err(Error::Invalid(message)) if message.contains("'lower'")));
 }

@@ -307,6 +307,9 @@ pub fn sentence(error: &engine::Error, activity: &str) -> String {
         tracing::error!(activity, detail, "a request failed");
         return "The request failed inside the server; its log says why.".to_owned();
     }
+    if let engine::Error::InvalidQuery(document) = error {
+        return format!("Message: {document}");
+    }
     if let engine::Error::Script(error) = error {
         let text = serde_json::Value::from(error.message.as_str());
         return format!("Message: {{\"Errors\":[{text}]}}");

@@ -8,6 +8,8 @@ pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
 pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// A response page is cut, not failed, at this size (service: 4 MB).
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Aggregates of a query with GROUP BY over several logical partitions (service).
+pub const GROUPED_AGGREGATES_MAX: usize = 21;
 /// Longest item id in bytes (service).
 pub const ITEM_ID_BYTES_MAX: usize = 1023;
 /// Longest database, container, user or permission name in characters (service).

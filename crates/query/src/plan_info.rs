@@ -88,6 +88,11 @@ impl QueryRange {
     pub fn full() -> QueryRange {
         QueryRange { min: String::new(), max: "FF".to_owned(), is_max_inclusive: false }
     }
+
+    /// The first key, for what may be asked anywhere but is to be asked once.
+    pub fn first() -> QueryRange {
+        QueryRange { min: String::new(), max: String::new(), is_max_inclusive: true }
+    }
 }
 
 /// Analyses a query for a client that fans out on its own. Errors in the query are found as they
@@ -115,6 +120,9 @@ pub fn plan_info_with(
     if let Some(counted) = counted_query(query).filter(|_| bound.outer.len() == 1) {
         info.counted(query, counted);
         return Ok(info);
+    }
+    if !bound.reads_items {
+        return Ok(info.pass_through());
     }
     info.unmergeable = unmergeable(query, &bound);
     if info.unmergeable.is_some() {
@@ -225,15 +233,19 @@ impl PlanInfo {
         let mut conditions: Vec<String> = Vec::new();
         conditions.extend(query.filter.iter().map(|filter| format!("({filter})")));
         conditions.push(format!("({FILTER_PLACEHOLDER})"));
-        if self.distinct == DistinctType::Ordered {
-            // Rows with an undefined value would come out as no row.
-            let defined = keys.iter().map(|key| format!("IS_DEFINED({})", key.expression));
-            conditions.extend(defined);
+        // Rows with an undefined value would come out as no row.
+        match &query.select.selection {
+            Selection::Value { expression, .. } => {
+                conditions.push(format!("IS_DEFINED({expression})"));
+            }
+            Selection::Star | Selection::List(_) if self.distinct == DistinctType::Ordered => {
+                let defined = keys.iter().map(|key| format!("IS_DEFINED({})", key.expression));
+                conditions.extend(defined);
+            }
+            Selection::Star | Selection::List(_) => {}
         }
-        let _ = match &conditions[..] {
-            [only] => write!(text, " WHERE {only}"),
-            several => write!(text, " WHERE ({})", several.join(" AND ")),
-        };
+        let all = conditions.into_iter().reduce(|all, next| format!("({all} AND {next})"));
+        let _ = write!(text, " WHERE {}", all.unwrap_or_default());
     }
 
     fn grouped(&mut self, query: &Query) -> Result<(), Error> {
@@ -473,7 +485,7 @@ fn first_alias(query: &Query) -> String {
             Some(Step::Property(name)) => name.clone(),
             Some(Step::Index(_)) | None => root.name.clone(),
         },
-        (None, Collection::Query(_)) => "root".to_owned(),
+        (None, Collection::Query(_) | Collection::Call(_)) => "root".to_owned(),
     }
 }
 
@@ -568,6 +580,21 @@ mod tests {
                 "SELECT c._rid, [{{\"item\": c.x}}] AS orderByItems, c.x AS payload FROM c WHERE (({filter}) AND IS_DEFINED(c.x)) ORDER BY c.x"
             ),
         );
+        check(
+            "SELECT VALUE c.x FROM c WHERE c.k = 1 ORDER BY c.a",
+            &format!(
+                "SELECT c._rid, [{{\"item\": c.a}}] AS orderByItems, c.x AS payload FROM c WHERE (((c.k = 1) AND ({filter})) AND IS_DEFINED(c.x)) ORDER BY c.a"
+            ),
+        );
+    }
+
+    #[test]
+    fn without_items_there_is_nothing_to_merge() {
+        for text in
+            ["SELECT 5", "SELECT TOP 2 5", "SELECT VALUE COUNT(1)", "SELECT 1 OFFSET 0 LIMIT 3"]
+        {
+            assert_eq!(info(text), info(text).pass_through(), "{text}");
+        }
     }
 
     #[test]

@@ -41,6 +41,35 @@ fn numbers_are_written_with_exponents_of_three_digits() {
 }
 
 #[test]
+fn of_a_repeated_name_the_last_defined_value_counts() {
+    check(r#"{"a": 1, "a": 2, "b": 3}"#, r#"{"a":2,"b":3}"#);
+    check(r#"{"a": 1, "a": undefined}"#, r#"{"a":1}"#);
+    check(r#"{"a": undefined, "a": undefined}"#, "{}");
+}
+
+#[test]
+fn results_of_calls_are_iterated() {
+    let body = r#"{"id":"1","size":{"w":2,"h":3},"tags":["a","b","a"]}"#;
+    let source = VecSource::new([item(body, 1)], 1);
+    let rows = |text: &str| rows_in_pages(&source, text, 1).join(" ");
+    let pairs = "SELECT c.id, s.k, s.v FROM c JOIN s IN ObjectToArray(c.size)";
+    assert_eq!(rows(pairs), r#"{"id":"1","k":"w","v":2} {"id":"1","k":"h","v":3}"#);
+    let own =
+        r#"SELECT VALUE s["name"] FROM c JOIN s IN OBJECTTOARRAY(c.size, "name") WHERE s.v > 2"#;
+    assert_eq!(rows(own), r#""h""#);
+    assert_eq!(rows("SELECT VALUE t FROM c JOIN t IN SetUnion(c.tags, ['z'])"), r#""a" "b" "z""#);
+    assert_eq!(rows("SELECT VALUE t FROM c JOIN t IN udf.tags(c)"), r#""a" "b" "a""#);
+    assert_eq!(rows("SELECT VALUE t FROM c JOIN t IN LOWER(c.id)"), "", "no array");
+    let inner = "SELECT VALUE ARRAY(SELECT VALUE t FROM t IN SetUnion(c.tags, [])) FROM c";
+    assert_eq!(rows(inner), r#"["a","b"]"#);
+    for wrong in
+        ["FROM c JOIN t IN (c.tags)", "FROM c JOIN t IN FIRST(SELECT 1)", "FROM c JOIN f(c)"]
+    {
+        assert!(sql::parse(&format!("SELECT VALUE 1 {wrong}")).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn far_dates_are_exact() {
     check("TimestampToDateTime(253402300799999)", r#""9999-12-31T23:59:59.9990000Z""#);
     check("TimestampToDateTime(32503680000123)", r#""3000-01-01T00:00:00.1230000Z""#);
@@ -57,6 +86,8 @@ fn case_is_that_of_single_characters() {
     check("CONTAINS('ΟΔΟΣΑ', 'οδοσ', true)", "true");
     check("StringEquals('ΟΔΟΣ', 'οδοσ', true)", "true");
     check("UPPER('straße')", r#""STRAßE""#);
+    check("UPPER('µıi')", r#""µıI""#);
+    check("LOWER('İI')", r#""İi""#);
     check("LOWER('ΑΣ')", r#""ασ""#);
 }
 

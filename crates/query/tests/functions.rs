@@ -150,7 +150,7 @@ fn an_unknown_function_is_an_error_with_its_place() {
 #[test]
 fn computed_properties_call_no_functions() {
     let (name, query) = ("low".to_owned(), "SELECT VALUE udf.same(c.name) FROM c".to_owned());
-    assert!(query::check_computed(&query).is_err());
+    assert!(query::check_computed(&query, &[]).is_err());
     let schema = Schema { computed: vec![Computed { name, query }], ..TestFunctions::schema() };
     let parsed = sql::parse("SELECT c.low FROM c").unwrap();
     let error = query::bind_with(&parsed, &Parameters::new(), &schema).unwrap_err();

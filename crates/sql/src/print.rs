@@ -163,6 +163,7 @@ impl Display for Collection {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         match self {
             Collection::Query(query) => write!(f, "({query})"),
+            Collection::Call(call) => write!(f, "{call}"),
             Collection::Path { root, steps } => {
                 f.write_str(&root.name)?;
                 steps.iter().try_for_each(|step| match step {

@@ -168,6 +168,8 @@ pub enum Collection {
     },
     /// A subquery.
     Query(Box<Query>),
+    /// A call whose result is iterated.
+    Call(Box<Scalar>),
 }
 
 /// One step of a source path.
@@ -506,10 +508,10 @@ impl Query {
             Selection::List(items) => items.iter().for_each(|item| visit(&item.expression)),
         }
         if let Some(from) = &self.from {
-            from.sources().for_each(|source| {
-                if let Collection::Query(query) = source.collection() {
-                    query.for_each_scalar(visit);
-                }
+            from.sources().for_each(|source| match source.collection() {
+                Collection::Path { .. } => {}
+                Collection::Query(query) => query.for_each_scalar(visit),
+                Collection::Call(call) => visit(call),
             });
         }
         self.filter.iter().for_each(&mut *visit);

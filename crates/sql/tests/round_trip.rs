@@ -151,7 +151,11 @@ fn source() -> impl Strategy<Value = Source> {
     let path = (ident(), proptest::collection::vec(step, 0..3))
         .prop_map(|(root, steps)| Collection::Path { root, steps })
         .boxed();
-    let iterate = (ident(), path.clone())
+    let call = name().prop_map(|name| {
+        let arguments = vec![scalar_of(ScalarKind::Literal(Literal::Null))];
+        Collection::Call(Box::new(scalar_of(ScalarKind::Call { udf: false, name, arguments })))
+    });
+    let iterate = (ident(), prop_oneof![path.clone(), call])
         .prop_map(|(alias, collection)| SourceKind::Iterate { alias, collection });
     let values = (path, proptest::option::of(ident()))
         .prop_map(|(collection, alias)| SourceKind::Values { collection, alias });

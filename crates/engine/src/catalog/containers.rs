@@ -34,7 +34,9 @@ const EXTRA: [(&str, &str); 5] = [
 fn parse(body: &Value) -> Result<ContainerDefinition> {
     let definition = ContainerDefinition::parse(body);
     let definition = definition.map_err(|error| Error::Invalid(error.to_string()))?;
-    let check = |text: &str| query::check_computed(text).map_err(|error| error.to_string());
+    let check = |text: &str, others: &[&str]| {
+        query::check_computed(text, others).map_err(|error| error.to_string())
+    };
     definition.check_computed(&check).map_err(|error| Error::Invalid(error.to_string()))?;
     Ok(definition)
 }

@@ -85,7 +85,7 @@ async fn what_is_wrong_with_a_query() {
     let (_server, client) = with_items(1).await;
     let reply = client.query(ITEMS, "SELECT * FORM c").send().await.expect(400);
     let message = reply.message();
-    let document = message.split("\r\n").next().unwrap();
+    let document = message.split("\r\n").next().unwrap().strip_prefix("Message: ").unwrap();
     let document: Value = serde_json::from_str(document).unwrap();
     assert_eq!(document["errors"][0]["severity"], "Error");
     assert!(document["errors"][0]["location"]["start"].is_number());

@@ -129,13 +129,16 @@ impl ContainerDefinition {
         search::check_full_text(&self.indexing.full_text, &self.full_text)
     }
 
-    /// Has every query of a computed property checked by whoever understands queries.
+    /// Has every query of a computed property checked by whoever understands queries; `check` is
+    /// told the names of the other computed properties, too, which it may not use.
     pub fn check_computed(
         &self,
-        check: &dyn Fn(&str) -> Result<(), String>,
+        check: &dyn Fn(&str, &[&str]) -> Result<(), String>,
     ) -> Result<(), DefinitionError> {
         self.computed.iter().try_for_each(|property| {
-            check(&property.query).map_err(|reason| DefinitionError::ComputedQuery {
+            let others = self.computed.iter().map(|other| &other.name[..]);
+            let others: Vec<&str> = others.filter(|name| *name != property.name).collect();
+            check(&property.query, &others).map_err(|reason| DefinitionError::ComputedQuery {
                 name: property.name.clone(),
                 reason,
             })

@@ -324,8 +324,8 @@ fn computed_properties_have_names_of_their_own() {
 #[test]
 fn queries_of_computed_properties_are_checked_by_others() {
     let definition = accept(json!({"computedProperties": [{"name": "a", "query": "nonsense"}]}));
-    assert_eq!(definition.check_computed(&|_| Ok(())), Ok(()));
-    let error = definition.check_computed(&|query| Err(format!("{query}?"))).unwrap_err();
+    assert_eq!(definition.check_computed(&|_, _| Ok(())), Ok(()));
+    let error = definition.check_computed(&|query, _| Err(format!("{query}?"))).unwrap_err();
     assert_eq!(error.to_string(), "the query of computed property 'a' is not valid: nonsense?");
 }
 

@@ -83,6 +83,7 @@ impl Binder<'_> {
                 let block = Box::new(block);
                 if is_iteration { RowSource::RowElements(block) } else { RowSource::Rows(block) }
             }
+            Collection::Call(call) => RowSource::Elements(self.scalar(call)?),
             Collection::Path { root, steps } => {
                 let (expr, path) = self.collection(root, steps, reads_items)?;
                 if matches!(expr, Expr::Slot(0)) && !is_iteration {
@@ -263,6 +264,7 @@ pub(super) fn reads_container(query: &Query) -> bool {
     match query.from.as_ref().map(|from| from.first.collection()) {
         None => false,
         Some(Collection::Path { .. }) => true,
+        Some(Collection::Call(_)) => false,
         Some(Collection::Query(query)) => reads_container(query),
     }
 }

@@ -38,17 +38,19 @@ impl Binder<'_> {
         let query = sql::parse(&computed.query)?;
         let mut schema = Schema::clone(self.schema);
         schema.computed.clear();
-        expression(&query, &schema)
+        expression(&query, &schema, &[])
     }
 }
 
 /// Checks the query of a computed property: `SELECT VALUE` of an expression over the item, which
-/// must give the same for the same item always.
-pub fn check_computed(text: &str) -> Result<(), Error> {
-    expression(&sql::parse(text)?, Schema::EMPTY).map(drop)
+/// must give the same for the same item always and be made of none of these properties, which are
+/// computed themselves.
+pub fn check_computed(text: &str, others: &[&str]) -> Result<(), Error> {
+    expression(&sql::parse(text)?, Schema::EMPTY, others).map(drop)
 }
 
-fn expression(query: &sql::Query, schema: &Schema) -> Result<Expr, Error> {
+fn expression(query: &sql::Query, schema: &Schema, others: &[&str]) -> Result<Expr, Error> {
+    let is_plain = |expr: &Expr| is_plain(expr, others);
     let is_bare = matches!(query.select.selection, Selection::Value { .. })
         && query.filter.is_none()
         && query.group_by.is_empty()
@@ -64,18 +66,21 @@ fn expression(query: &sql::Query, schema: &Schema) -> Result<Expr, Error> {
         Projection::Value(_) | Projection::Object(_) => Err(Error::Refused(
             "The query of a computed property must be SELECT VALUE of one expression FROM the \
              item, without other clauses, subqueries, aggregates, spatial functions, user-defined \
-             functions and functions whose results change.",
+             functions, functions whose results change, and other computed properties.",
         )),
     }
 }
 
 /// Whether an expression is made of what computed properties may use.
-fn is_plain(expr: &Expr) -> bool {
+fn is_plain(expr: &Expr, others: &[&str]) -> bool {
+    let is_plain = |expr: &Expr| is_plain(expr, others);
     match expr {
         Expr::Constant(_) | Expr::Slot(_) => true,
-        Expr::Property(inner, _) | Expr::Element(inner, _) | Expr::Unary(_, inner) => {
-            is_plain(inner)
-        }
+        Expr::Property(inner, name) => match **inner {
+            Expr::Slot(0) => !others.contains(&&**name),
+            _ => is_plain(inner),
+        },
+        Expr::Element(inner, _) | Expr::Unary(_, inner) => is_plain(inner),
         Expr::Array(items) | Expr::And(items) | Expr::Or(items) => items.iter().all(is_plain),
         Expr::Object(properties) => properties.iter().all(|(_, value)| is_plain(value)),
         Expr::Binary(_, left, right) => is_plain(left) && is_plain(right),
@@ -108,7 +113,7 @@ mod tests {
             "SELECT VALUE c.price * 2 + 1 FROM c",
             "SELECT VALUE {\"a\": c.a ?? 1, \"b\": [c.b LIKE 'x%']} FROM c",
         ] {
-            check_computed(fine).unwrap();
+            check_computed(fine, &["other"]).unwrap();
         }
         for wrong in [
             "SELECT VALUE COUNT(1) FROM c",
@@ -131,7 +136,10 @@ mod tests {
             "SELECT VALUE 1",
             "SELECT VALUE",
         ] {
-            assert!(check_computed(wrong).is_err(), "{wrong}");
+            assert!(check_computed(wrong, &[]).is_err(), "{wrong}");
         }
+        let refers = "SELECT VALUE UPPER(c.lower) || c.name FROM c";
+        check_computed(refers, &["upper"]).unwrap();
+        assert!(check_computed(refers, &["upper", "lower"]).is_err());
     }
 }

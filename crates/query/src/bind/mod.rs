@@ -56,6 +56,17 @@ impl BoundQuery {
         self.printed.filter.is_some()
     }
 
+    /// Whether its rows come from items; otherwise it runs once over nothing.
+    pub fn reads_items(&self) -> bool {
+        self.reads_items
+    }
+
+    /// How many aggregates it has for each group.
+    pub fn grouped_aggregates(&self) -> usize {
+        let grouping = self.block.grouping.as_ref().filter(|grouping| !grouping.keys.is_empty());
+        grouping.map_or(0, |grouping| grouping.aggregates.len())
+    }
+
     /// The user-defined functions it calls, each once, by first use. [`Udf`](crate::Udf) calls them by
     /// their place here.
     pub fn functions(&self) -> &[String] {
@@ -320,7 +331,7 @@ impl<'p> Binder<'p> {
             let path = key.path(&self.main_paths).filter(is_one);
             let is_sortable = path.is_some() || self.is_computed(&item.expression);
             if !is_sortable && self.stages.is_empty() {
-                return Err(not_a_path(&item.expression));
+                return Err(not_a_path());
             }
             paths.extend(path.map(|path| (path, direction(item))));
             keys.push((key, direction(item)));
@@ -357,10 +368,10 @@ fn is_part(path: &Scalar, value: &Scalar) -> bool {
         }
 }
 
-fn not_a_path(expression: &Scalar) -> Error {
+fn not_a_path() -> Error {
     let message = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a \
                    document path.";
-    sql::Error::at(Code::OrderByNotPath, expression.span, message).into()
+    sql::Error { code: Code::OrderByNotPath, message: message.to_owned(), span: None }.into()
 }
 
 fn direction(item: &OrderItem) -> Direction {

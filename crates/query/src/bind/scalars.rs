@@ -27,7 +27,7 @@ impl Binder<'_> {
             ScalarKind::Parameter(name) => self.parameter_value(name, scalar.span),
             ScalarKind::Identifier(name) => self.identifier(name, scalar),
             ScalarKind::Property { object, name } => self.property(scalar, object, name),
-            ScalarKind::Index { object, index } => self.index(object, index),
+            ScalarKind::Index { object, index } => self.index(object, index, scalar.span),
             ScalarKind::Array(items) => self.scalars(items).map(Expr::Array),
             ScalarKind::Object(properties) => self.object(properties),
             ScalarKind::Unary { op, operand } => self.unary(*op, operand),
@@ -157,7 +157,7 @@ impl Binder<'_> {
     }
 
     /// An index is a constant: a name, or a position. Anything else indexes nothing.
-    fn index(&mut self, object: &Scalar, index: &Scalar) -> Result<Expr, Error> {
+    fn index(&mut self, object: &Scalar, index: &Scalar, span: Span) -> Result<Expr, Error> {
         let object = self.scalar(object)?;
         match self.scalar(index)? {
             Expr::Constant(Value::String(name)) => self.member(object, &name),
@@ -168,18 +168,23 @@ impl Binder<'_> {
             _ => {
                 let message = "The specified query includes 'member indexer' which is currently \
                                not supported.";
-                Err(sql::Error::at(Code::MemberIndexer, index.span, message).into())
+                Err(sql::Error::at(Code::MemberIndexer, span, message).into())
             }
         }
     }
 
-    /// Of a repeated name the last value counts.
+    /// Of a repeated name the last value counts that is defined.
     fn object(&mut self, properties: &[Property]) -> Result<Expr, Error> {
         let mut bound: Vec<(Arc<str>, Expr)> = Vec::with_capacity(properties.len());
         for Property { name, value } in properties {
             let value = self.scalar(value)?;
             match bound.iter_mut().find(|(own, _)| **own == **name) {
-                Some(property) => property.1 = value,
+                Some(property) => {
+                    let earlier =
+                        std::mem::replace(&mut property.1, Expr::Constant(Value::Undefined));
+                    let pair = (Box::new(value), Box::new(earlier));
+                    property.1 = Expr::Binary(BinaryOp::Coalesce, pair.0, pair.1);
+                }
                 None => bound.push((Arc::from(name.as_str()), value)),
             }
         }
@@ -227,7 +232,8 @@ impl Binder<'_> {
         }
         let Some(function) = functions::find(name) else {
             let message = format!("'{name}' is not a recognized built-in function name.");
-            return Err(sql::Error::at(Code::UnknownFunction, span, message).into());
+            let end = span.start + name.encode_utf16().count() as u32;
+            return Err(sql::Error::at(Code::UnknownFunction, Span { end, ..span }, message).into());
         };
         check_arguments(function.name, function.least, function.most, arguments.len(), span)?;
         if matches!(function.body, Body::Bound) {

@@ -5,7 +5,7 @@
 
 use item::Value;
 
-use super::{integer, number, optional, string};
+use super::{date_format, integer, number, optional, string};
 use crate::datum::Datum;
 use crate::eval::Env;
 
@@ -69,10 +69,10 @@ impl Span {
 
 /// A moment on the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Civil {
-    year: i64,
-    month: i64,
-    day: i64,
+pub(super) struct Civil {
+    pub year: i64,
+    pub month: i64,
+    pub day: i64,
     /// Ticks since midnight.
     ticks: i64,
 }
@@ -112,7 +112,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 }
 
 impl Civil {
-    fn from_ticks(ticks: i64) -> Civil {
+    pub(super) fn from_ticks(ticks: i64) -> Civil {
         let (year, month, day) = civil_from_days(ticks.div_euclid(TICKS_PER_DAY));
         Civil { year, month, day, ticks: ticks.rem_euclid(TICKS_PER_DAY) }
     }
@@ -127,19 +127,24 @@ impl Civil {
             .then(|| days_from_civil(self.year, self.month, self.day) * TICKS_PER_DAY + self.ticks)
     }
 
-    fn hour(self) -> i64 {
+    /// Days since the last Sunday; 1970 began with a Thursday.
+    pub(super) fn day_of_week(self) -> usize {
+        (days_from_civil(self.year, self.month, self.day) + 4).rem_euclid(7) as usize
+    }
+
+    pub(super) fn hour(self) -> i64 {
         self.ticks / (3600 * TICKS_PER_SECOND)
     }
 
-    fn minute(self) -> i64 {
+    pub(super) fn minute(self) -> i64 {
         self.ticks / (60 * TICKS_PER_SECOND) % 60
     }
 
-    fn second(self) -> i64 {
+    pub(super) fn second(self) -> i64 {
         self.ticks / TICKS_PER_SECOND % 60
     }
 
-    fn fraction(self) -> i64 {
+    pub(super) fn fraction(self) -> i64 {
         self.ticks % TICKS_PER_SECOND
     }
 }
@@ -346,36 +351,10 @@ fn scaled(argument: &Datum<'_>, ticks: i64) -> Option<i64> {
     (number.trunc() as i64).checked_mul(ticks)?.checked_add(parts)
 }
 
-/// `DateTimeFormat` with the specifiers the documentation lists.
 pub(super) fn date_format(arguments: &[Datum<'_>]) -> Value {
     let text = || {
         let civil = Civil::from_ticks(moment(&arguments[0])?);
-        let pattern: Vec<char> = arguments[1].as_str()?.chars().collect();
-        let mut out = String::new();
-        let mut at = 0;
-        while let Some(&c) = pattern.get(at) {
-            let run = pattern[at..].iter().take_while(|other| **other == c).count();
-            at += run;
-            match (c, run) {
-                ('\\', _) => {
-                    at -= run - 1;
-                    out.extend(pattern.get(at));
-                    at += 1;
-                }
-                ('y', 4) => out.push_str(&format!("{:04}", civil.year)),
-                ('M', 2) => out.push_str(&format!("{:02}", civil.month)),
-                ('d', 2) => out.push_str(&format!("{:02}", civil.day)),
-                ('H', 2) => out.push_str(&format!("{:02}", civil.hour())),
-                ('m', 2) => out.push_str(&format!("{:02}", civil.minute())),
-                ('s', 2) => out.push_str(&format!("{:02}", civil.second())),
-                ('f' | 'F', 1..=7) => {
-                    let digits = &format!("{:07}", civil.fraction())[..run];
-                    out.push_str(if c == 'F' { digits.trim_end_matches('0') } else { digits });
-                }
-                _ => out.extend(std::iter::repeat_n(c, run)),
-            }
-        }
-        Some(out)
+        date_format::write(&civil, &arguments[1].as_str()?)
     };
     string(text())
 }

@@ -4,6 +4,7 @@
 //! called; a wrong type gives undefined. Exceptions are [`Body::Total`] and [`Body::Lazy`].
 
 mod arrays;
+mod date_format;
 mod dates;
 mod math;
 mod regex;

@@ -27,9 +27,16 @@ fn folded(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
+/// Characters without a counterpart in the invariant culture: the micro sign, and the two letters i
+/// that exist in Turkish only.
+const UNMAPPED: [char; 3] = ['µ', 'ı', 'İ'];
+
 /// One character for each, as in the invariant culture: one that would become several stays.
 fn mapped<I: Iterator<Item = char>>(text: &str, map: fn(char) -> I) -> String {
     let single = |c: char| {
+        if UNMAPPED.contains(&c) {
+            return c;
+        }
         let mut mapped = map(c);
         mapped.next().filter(|_| mapped.next().is_none()).unwrap_or(c)
     };

@@ -1,8 +1,10 @@
 //! Which indexes a query uses, and which it could use: judged from its shape alone, so that the
 //! answer is the same whatever the data.
 
+use super::tested::asked_of;
 use super::{Access, Plan, is_served};
 use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
+use crate::expr::Expr;
 use crate::{Direction, Path, Segment, Source, Span};
 
 /// What a query does with indexes.
@@ -35,6 +37,11 @@ impl Plan {
             };
             found.mention(source.is_indexed(&constraint.path), mention);
         }
+        for path in self.tested_paths() {
+            let filter = format!("{path} key by key");
+            let mention = IndexMention { filter, paths: vec![policy_path(&path)] };
+            found.mention(source.is_indexed(&path), mention);
+        }
         if let [(path, _)] = &self.query.order[..]
             && constraints.iter().all(|constraint| constraint.path != *path)
         {
@@ -64,6 +71,12 @@ impl Plan {
             }
         }
         found
+    }
+
+    fn tested_paths(&self) -> Vec<Path> {
+        let filter = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
+        let path = |conjunct: &Expr| Some(asked_of(conjunct, &self.query.slot_paths)?.0);
+        filter.into_iter().filter_map(path).collect()
     }
 
     /// Equalities first, then the order or one range: one index for each range.

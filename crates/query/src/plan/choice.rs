@@ -33,12 +33,25 @@ fn is_composite(access: &Access) -> bool {
 }
 
 impl Planner<'_> {
-    /// The number of the way to go.
+    /// The number of the way to go. If that is a range whose keys can be tested, they are.
     pub(super) fn choose(
         &self,
         candidates: &[Candidate],
         alternatives: &[Access],
     ) -> Result<usize, Error> {
+        let chosen = self.chosen(candidates, alternatives)?;
+        let last = last(alternatives);
+        match (&alternatives[chosen], &alternatives[last]) {
+            (Access::Entries { spans, also }, Access::Tested { span, .. })
+                if also.is_empty() && spans[..] == [span.clone()] =>
+            {
+                Ok(last)
+            }
+            _ => Ok(chosen),
+        }
+    }
+
+    fn chosen(&self, candidates: &[Candidate], alternatives: &[Access]) -> Result<usize, Error> {
         if alternatives.len() == 1 {
             return Ok(0);
         }

@@ -78,7 +78,9 @@ impl Display for Access {
                 also.iter().try_for_each(|span| write!(f, " and {span}"))
             }
             Access::Tested { span, test } => {
-                write!(f, "Test: {span}, {} conditions", test.conditions.len())
+                let count = test.conditions.len();
+                let plural = if count > 1 { "s" } else { "" };
+                write!(f, "Test: {span}, {count} condition{plural}")
             }
             Access::Set { spans } => {
                 f.write_str("Set: ")?;

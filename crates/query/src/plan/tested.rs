@@ -74,21 +74,21 @@ impl Planner<'_> {
     }
 
     fn condition<'e>(&self, conjunct: &'e Expr) -> Option<Condition<'e>> {
-        let slot_paths = &self.query.slot_paths;
-        if constraint(conjunct, slot_paths).is_some() {
-            return None;
-        }
-        let (of, price) = asked(conjunct)?;
-        let path = of.path(slot_paths)?;
-        let is_one = !path.segments().is_empty() && !path.segments().contains(&Segment::Elements);
+        let (path, price) = asked_of(conjunct, &self.query.slot_paths)?;
         let is_of_strings = price == Price::Keys;
-        (is_one && path.is_short()).then_some(Condition {
-            path,
-            of: conjunct,
-            price,
-            is_of_strings,
-        })
+        path.is_short().then_some(Condition { path, of: conjunct, price, is_of_strings })
     }
+}
+
+/// The path whose keys can answer a conjunct, if no range of them can.
+pub(super) fn asked_of(conjunct: &Expr, slot_paths: &[Option<Path>]) -> Option<(Path, Price)> {
+    if constraint(conjunct, slot_paths).is_some() {
+        return None;
+    }
+    let (of, price) = asked(conjunct)?;
+    let path = of.path(slot_paths)?;
+    let is_one = !path.segments().is_empty() && !path.segments().contains(&Segment::Elements);
+    is_one.then_some((path, price))
 }
 
 impl Condition<'_> {

@@ -92,7 +92,11 @@ impl Parser<'_> {
         let kind = if *self.peek(1) == TokenKind::Keyword(Keyword::In) {
             let alias = self.identifier()?;
             self.expect_keyword(Keyword::In)?;
-            SourceKind::Iterate { alias, collection: self.collection()? }
+            let collection = match self.is_call() {
+                true => Collection::Call(Box::new(self.call_source()?)),
+                false => self.collection()?,
+            };
+            SourceKind::Iterate { alias, collection }
         } else {
             let collection = self.collection()?;
             SourceKind::Values { collection, alias: self.alias()? }

@@ -257,6 +257,27 @@ impl Parser<'_> {
         self.call(name, true)
     }
 
+    /// Whether a call begins here.
+    pub(super) fn is_call(&self) -> bool {
+        let is_open = |n: usize| *self.peek(n) == TokenKind::Symbol(Symbol::OpenParen);
+        match self.kind() {
+            TokenKind::Name(_) => is_open(1),
+            TokenKind::Word(Word::Udf) => is_open(3),
+            _ => false,
+        }
+    }
+
+    /// A call as the source of rows.
+    pub(super) fn call_source(&mut self) -> Result<Scalar> {
+        let start = self.at;
+        let call = self.primary()?;
+        if matches!(call.kind, ScalarKind::Call { .. }) {
+            return Ok(call);
+        }
+        self.at = start;
+        Err(self.unexpected())
+    }
+
     fn name_or_call(&mut self) -> Result<ScalarKind> {
         let TokenKind::Name(name) = self.kind().clone() else { return Err(self.unexpected()) };
         if *self.peek(1) != TokenKind::Symbol(Symbol::OpenParen) {
