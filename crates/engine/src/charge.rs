@@ -232,6 +232,7 @@ pub fn of_failure(error: &Error) -> RequestCharge {
         | Error::PatchConditionFailed => REFUSED_WRITE,
         Error::Throttled { .. } => THROTTLED,
         Error::Script(error) => error.charge,
+        Error::AfterTriggers(refused) => refused.charge,
         Error::Invalid(_)
         | Error::InvalidQuery(_)
         | Error::NotSupported(_)
@@ -262,7 +263,9 @@ pub(crate) fn deducted(error: &Error) -> RequestCharge {
         | Error::PatchConditionFailed
         | Error::NotFound
         | Error::Script(_) => of_failure(error),
-        Error::Throttled { .. }
+        // What triggers did is paid for already.
+        Error::AfterTriggers(_)
+        | Error::Throttled { .. }
         | Error::Invalid(_)
         | Error::InvalidQuery(_)
         | Error::NotSupported(_)

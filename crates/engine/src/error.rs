@@ -60,6 +60,9 @@ pub enum Error {
     /// A script ended with an exception; everything it did is undone.
     #[error("{}", .0.message)]
     Script(Box<ScriptError>),
+    /// A write was refused whose triggers had worked for it already.
+    #[error("{}", .0.error)]
+    AfterTriggers(Box<RefusedError>),
     /// The id is taken.
     #[error("Entity with the specified id already exists in the system.")]
     Conflict,
@@ -101,6 +104,17 @@ pub enum Error {
     /// Stored bytes contradict the format, or the disk failed. Never guessed around.
     #[error("storage fault: {0}")]
     Fault(String),
+}
+
+/// A refusal, and what it cost to get there.
+#[derive(Debug)]
+pub struct RefusedError {
+    /// Why.
+    pub error: Error,
+    /// The price of what was done.
+    pub charge: RequestCharge,
+    /// What the price is made of, if that was asked for.
+    pub receipt: Option<Box<Receipt>>,
 }
 
 /// How a script ended.

@@ -34,7 +34,7 @@ mod verify;
 pub use catalog::{OfferMigration, Owner};
 pub use charge::Profile;
 pub use container::{Container, PartitionStatistics, RangeInfo};
-pub use error::{Error, Result, ScriptError};
+pub use error::{Error, RefusedError, Result, ScriptError};
 pub use explain::Explanation;
 pub use lock::PartitionGuard;
 pub use pending::Pending;

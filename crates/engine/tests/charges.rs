@@ -351,10 +351,7 @@ fn a_script_that_adds_a_comment() {
         assert_eq!(answer.charge.to_string(), "15.51");
         let mut script = Script::default();
         let table = table(answer.charge, answer.receipt);
-        // How many steps a script takes is the interpreter's business; that they cost little is not.
-        let steps = |line: &&str| !line.contains("script steps");
-        let lines: Vec<&str> = table.lines().filter(steps).collect();
-        script.note("a script that reads, replaces and creates", lines.join("\n"));
+        script.note("a script that reads, replaces and creates", without_steps(&table));
         script.check("script.golden");
 
         // The comment exists now: what was done until then is paid for.
@@ -365,6 +362,73 @@ fn a_script_that_adds_a_comment() {
         let created = db.engine.usage()[0].partitions[0].spent;
         assert_eq!(spent, created, "everything was of one key");
         assert_eq!(spent.to_string(), "35.65", "the post, the script, and as far as it came again");
+    });
+}
+
+/// Lines without steps: how many a script takes is the interpreter's business, and they cost little.
+fn without_steps(table: &str) -> String {
+    table.lines().filter(|line| !line.contains("script steps")).collect::<Vec<_>>().join("\n")
+}
+
+/// Triggers work in the transaction of their write, functions for their query; who is refused pays
+/// for what was done until then.
+#[test]
+fn receipts_of_triggers_functions_and_refusals() {
+    on_every_store(|db| {
+        let shop = Shop { db, c: db.container(json!({})) };
+        let owner = || engine::Owner::container("d", "c");
+        let upload = |kind, body: serde_json::Value| {
+            db.engine.create_resource(&db.ctx(), kind, owner(), &body, false).unwrap();
+        };
+        let script = "function () {
+            __.queryDocuments(__.getSelfLink(), 'SELECT * FROM c WHERE c.n = 1', function () {});
+        }";
+        for (id, kind) in [("before", "Pre"), ("after", "Post")] {
+            let body =
+                json!({"id": id, "body": script, "triggerType": kind, "triggerOperation": "All"});
+            upload(ResourceKind::Trigger, body);
+        }
+        upload(ResourceKind::Udf, json!({"id": "twice", "body": "function (n) { return 2 * n; }"}));
+        let write = |kind: WriteKind, triggers: Triggers| {
+            let guard = now(db.engine.lock(&shop.c, &PartitionKey::parse("[\"p\"]").unwrap()));
+            let write = db.engine.write_with_triggers(&shop.ctx(), guard, plain(kind), &triggers);
+            match write.wait() {
+                Ok(done) => table(done.answer.charge, done.answer.receipt),
+                Err(engine::Error::AfterTriggers(refused)) => {
+                    table(refused.charge, refused.receipt) + &format!("\n{}", refused.error)
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        let item = |id: &str| WriteKind::Create(draft(&json!({"id": id, "pk": "p", "n": 1})));
+        let both = || Triggers { pre: Some("before".into()), post: Some("after".into()) };
+        let mut golden = Script::default();
+        golden.note("create with two triggers", without_steps(&write(item("a"), both())));
+        golden.note("the same again", without_steps(&write(item("a"), both())));
+        let query = QueryText {
+            text: "SELECT VALUE udf.twice(c.n) FROM c WHERE udf.twice(c.n) > 1".into(),
+            parameters: Vec::new(),
+        };
+        let page = PageRequest::default();
+        let run =
+            db.engine.query_with_functions(&shop.ctx(), &shop.c, Scope::Container, &query, page);
+        let page = run.wait().unwrap();
+        golden
+            .note("query that calls a function", without_steps(&table(page.charge, page.receipt)));
+        golden.check("triggers.golden");
+
+        let spent = db.engine.usage()[0].partitions[0].spent;
+        let refusals = [
+            (WriteKind::Create(draft(&json!({"id": "a", "pk": "p"}))), "1.24"),
+            (WriteKind::Replace(item_id("b"), draft(&json!({"id": "b", "pk": "p"}))), "1"),
+        ];
+        for (kind, price) in refusals {
+            let guard = now(db.engine.lock(&shop.c, &PartitionKey::parse("[\"p\"]").unwrap()));
+            let error = db.engine.write(&shop.ctx(), guard, plain(kind)).wait().unwrap_err();
+            assert_eq!(engine::charge::of_failure(&error).to_string(), price, "{error}");
+        }
+        let paid = db.engine.usage()[0].partitions[0].spent;
+        assert!(paid > spent, "who looks at data pays, also for a refusal");
     });
 }
 

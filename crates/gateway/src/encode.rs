@@ -267,6 +267,9 @@ pub fn failure(failure: &Failure, activity: &HeaderValue) -> Reply {
     );
     let reply = match &failure.error {
         Error::Engine(engine::Error::Script(error)) => reply.with_receipt(error.receipt.clone()),
+        Error::Engine(engine::Error::AfterTriggers(refused)) => {
+            reply.with_receipt(refused.receipt.clone())
+        }
         Error::Engine(_) | Error::Unauthorized(_) | Error::MethodNotAllowed => reply,
     };
     let reply = match status.sub {
@@ -303,6 +306,9 @@ fn message(error: &Error, activity: &str) -> String {
 
 /// What the client is told about an error of the engine. What broke inside is for the log.
 pub fn sentence(error: &engine::Error, activity: &str) -> String {
+    if let engine::Error::AfterTriggers(refused) = error {
+        return sentence(&refused.error, activity);
+    }
     if let engine::Error::Fault(detail) = error {
         tracing::error!(activity, detail, "a request failed");
         return "The request failed inside the server; its log says why.".to_owned();

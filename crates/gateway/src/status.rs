@@ -70,6 +70,7 @@ pub fn status_of_engine(error: &engine::Error) -> Status {
         E::OwnerNotFound => Status::new(404, 1003),
         E::Timeout => Status::new(408, 0),
         E::Script(error) => Status::new(400, error.number),
+        E::AfterTriggers(refused) => status_of_engine(&refused.error),
         E::Conflict | E::UniqueKeyConflict => Status::new(409, 0),
         E::RangeGone { .. } => Status::new(410, 1002),
         E::PreconditionFailed => Status::new(412, 0),

@@ -328,6 +328,7 @@ fn number_of(error: &Error) -> Option<u16> {
         Error::PreconditionFailed | Error::PatchConditionFailed => Some(412),
         Error::TooLarge(_) => Some(413),
         Error::RetryWith => Some(449),
+        Error::AfterTriggers(refused) => number_of(&refused.error),
         Error::ContainerRecreated { .. }
         | Error::OwnerNotFound
         | Error::SessionNotAvailable { .. }

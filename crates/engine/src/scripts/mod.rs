@@ -45,7 +45,7 @@ use crate::ops::{
 };
 use crate::query::may_call_functions;
 use crate::transaction::Transaction;
-use crate::{Container, Core, Engine, Error, Pending, Result, ScriptError};
+use crate::{Container, Core, Engine, Error, Pending, RefusedError, Result, ScriptError};
 use decision::{Decision, decision};
 use host::ScriptHost;
 use programs::Prepared;
@@ -311,7 +311,8 @@ impl Triggered {
             }
         }
         let request = self.post.as_ref().and_then(|_| body_of(&write.kind));
-        let (applied, response) = with_host(session, |host| host.write(Origin::Client, write))??;
+        let written = with_host(session, |host| host.write(Origin::Client, write))?;
+        let (applied, response) = written.or_else(|error| refused(session, error))?;
         let mut body = None;
         if let Some(trigger) = &self.post {
             let role = Role::PostTrigger { operation, request, response };
@@ -327,6 +328,21 @@ impl Triggered {
         let collection = self.collection.clone();
         Call { program: trigger.script.program.clone(), role, collection, is_logging: false }
     }
+}
+
+/// A refusal of the write itself: what its triggers did until then is paid for, and it with that.
+fn refused<T>(session: &mut Session<'_, ScriptHost>, error: Error) -> Result<T> {
+    if matches!(error, Error::Timeout | Error::Unavailable | Error::Fault(_)) {
+        return Err(error);
+    }
+    let spent = with_host(session, |host| {
+        let bill = charge::refused(&host.ctx, &error);
+        host.spent.add_operation(|| "refused write".to_owned(), bill);
+        host.pay();
+        std::mem::take(&mut host.spent)
+    })?;
+    let (charge, receipt) = spent.finish();
+    Err(Error::AfterTriggers(Box::new(RefusedError { error, charge, receipt })))
 }
 
 fn operation_of(kind: &WriteKind) -> Result<TriggerOperation> {
