@@ -1,8 +1,8 @@
 //! How many terms an item is charged for.
 //!
 //! The charge counts differently from the index: two per leaf, one per partition key path, one per
-//! composite index and unique key, one per token of a text. A leaf is a distinct (path, value) with a scalar, or an empty
-//! array or object. The type terms of other arrays and objects, "undefined" and `_ts` are free.
+//! composite index and unique key, one per token of a text. A leaf is a distinct (path, value) with
+//! a scalar, however long it is, or an empty array or object. The type terms of other arrays and objects, "undefined" and `_ts` are free.
 
 use item::Node;
 use model::container::ContainerDefinition;
@@ -31,6 +31,11 @@ pub fn charge_terms(definition: &ContainerDefinition, terms: &Terms) -> u32 {
 pub fn charge_difference(old: (&Terms, &Terms), new: (&Terms, &Terms)) -> u32 {
     let (mut leaves, mut composites) = (0, 0);
     merge(old.0.leaves(), new.0.leaves(), |_, _| leaves += 1);
+    let missing = |from: &Terms, of: &Terms| {
+        let is_missing = |hash: &&u128| of.long_leaves().binary_search(hash).is_err();
+        from.long_leaves().iter().filter(is_missing).count() as u32
+    };
+    leaves += missing(old.0, new.0) + missing(new.0, old.0);
     merge(old.1.iter(), new.1.iter(), |_, _| composites += 1);
     2 * leaves + composites
 }
@@ -44,5 +49,5 @@ pub fn changed_terms(old: &Terms, new: &Terms) -> u32 {
 
 /// An indexed item has at least its id; no terms at all mean no index.
 fn leaves(terms: &Terms) -> u32 {
-    terms.leaves().count().max(1) as u32
+    (terms.leaves().count() + terms.long_leaves().len()).max(1) as u32
 }

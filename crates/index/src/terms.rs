@@ -11,6 +11,9 @@
 pub struct Terms {
     buffer: Vec<u8>,
     spans: Vec<Span>,
+    /// The leaves whose terms do not hold all of their value, each by a hash of path and value,
+    /// sorted and distinct. They are paid for by their values, whatever their terms hold.
+    long_leaves: Vec<u128>,
 }
 
 impl PartialEq for Terms {
@@ -33,7 +36,8 @@ struct Span {
 
 impl Terms {
     pub(crate) fn with_capacity(terms: usize, bytes: usize) -> Self {
-        Terms { buffer: Vec::with_capacity(bytes), spans: Vec::with_capacity(terms) }
+        let (buffer, spans) = (Vec::with_capacity(bytes), Vec::with_capacity(terms));
+        Terms { buffer, spans, long_leaves: Vec::new() }
     }
 
     /// The terms in order.
@@ -54,6 +58,16 @@ impl Terms {
     /// Whether a term is among them.
     pub fn contains(&self, term: &[u8]) -> bool {
         self.spans.binary_search_by(|span| self.bytes(span).cmp(term)).is_ok()
+    }
+
+    /// The leaves that are longer than their terms.
+    pub(crate) fn long_leaves(&self) -> &[u128] {
+        &self.long_leaves
+    }
+
+    /// Adds a leaf whose term, pushed as none, does not hold all of its value.
+    pub(crate) fn push_long_leaf(&mut self, hash: u128) {
+        self.long_leaves.push(hash);
     }
 
     /// The terms that are paid for.
@@ -84,6 +98,8 @@ impl Terms {
             kept.is_leaf |= same && next.is_leaf;
             same
         });
+        self.long_leaves.sort_unstable();
+        self.long_leaves.dedup();
         self
     }
 

@@ -3,6 +3,7 @@
 use item::{Kind, Node};
 
 use crate::encode::{self, STRING_BYTES_MAX, tag};
+use crate::ordinal::hash128;
 use crate::path::{push_elements, push_property, write_closed};
 use crate::policy::{Policy, TreeNode, Verdict};
 use crate::terms::Terms;
@@ -108,7 +109,15 @@ impl<'p> Walk<'p> {
         let kind = node.kind();
         let is_leaf = !matches!(kind, Kind::Array | Kind::Object) || node.is_empty();
         let path = &self.path;
-        self.terms.push(is_leaf, |out| {
+        let long = match kind {
+            Kind::String => node.as_str().filter(|text| text.len() > STRING_BYTES_MAX),
+            Kind::Null | Kind::Bool | Kind::Number | Kind::Array | Kind::Object => None,
+        };
+        if let Some(text) = &long {
+            let hash = hash128(path).rotate_left(64) ^ hash128(text.as_bytes());
+            self.terms.push_long_leaf(hash);
+        }
+        self.terms.push(is_leaf && long.is_none(), |out| {
             write_closed(path, out);
             write_node(node, kind, out);
         });

@@ -94,3 +94,19 @@ fn a_replacement_pays_for_what_changes() {
     let composite = container(json!({ "indexingPolicy": composite }));
     assert_eq!(changed(&composite, json!({"id": "1", "a": 1}), json!({"id": "1", "a": 2})), 6);
 }
+
+/// A term holds 192 bytes of a string; what is behind them counts all the same.
+#[test]
+fn long_strings_are_told_apart_to_their_ends() {
+    let container = container(json!({}));
+    let item = |texts: &[String]| json!({"id": "1", "t": texts});
+    for length in [191, 192, 193, 5000] {
+        let text = |end: &str| "x".repeat(length - 1) + end;
+        assert_eq!(charged(&container, item(&[text("a"), text("b"), text("a")])), 7, "{length}");
+        let changed =
+            |old: &str, new: &str| changed(&container, item(&[text(old)]), item(&[text(new)]));
+        assert_eq!((changed("a", "a"), changed("a", "b")), (0, 4), "{length}");
+    }
+    let moved = |name: &str| json!({"id": "1", name: "x".repeat(300)});
+    assert_eq!(changed(&container, moved("a"), moved("b")), 4);
+}
