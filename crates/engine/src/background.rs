@@ -22,6 +22,7 @@ use storage::upkeep::{self, Derived};
 use storage::visibility::{Erasure, Visibility};
 use store::{Commit, Direction, Durability, Mark, Merge, Range, ScanOptions, Space, Ticket, Write};
 
+use crate::charge::{Origin, Size, Till};
 use crate::{Container, Core, Engine, Error, Pending, Result};
 
 /// How often somebody looks for work when nobody wakes them.
@@ -215,7 +216,13 @@ fn purge(
         let ctx = core.ctx(Deadline::never());
         let mut guard = core.lock_blocking(container, key);
         let (_, committed) = core.transact(&ctx, &mut guard, |txn, _| Ok(txn.purge(ordinal)?))?;
-        last = committed.map(|committed| committed.ticket).or(last);
+        let Some(committed) = committed else { continue };
+        let shape = container.shape.read();
+        let derived = Derived::of(&shape, item.root());
+        let size = Size { bytes: item.text_len(), root: item.root(), derived: &derived };
+        let bill = Till::new(&ctx, Origin::Client).delete(&shape.definition, size);
+        core.spend_in_background(container, partition.number, bill.charge());
+        last = Some(committed.ticket);
     }
     last.map_or(Ok(()), |ticket| Ok(ticket.wait()?))
 }
@@ -405,6 +412,13 @@ fn reindex(
     let (place, key) = (&partition.place, &guard.key);
     let new = upkeep::term_keys(&shape, place, key, version, &derived);
     let old = upkeep::possible_term_keys(&shape, place, key, version, (item.root(), &derived));
+    if let Some(before) = shape.retired.last() {
+        let old = (before.terms(item.root()), before.composite_terms(item.root()));
+        let new = [&derived.terms, &derived.composites];
+        let till = Till::new(&core.ctx(Deadline::never()), Origin::Client);
+        let bill = till.reindex([&old.0, &old.1], new);
+        core.spend_in_background(container, partition.number, bill.charge());
+    }
     let (removed, _) = upkeep::difference(&old, &new);
     let mut writes: Vec<Write> =
         removed.into_iter().map(|key| Write::Delete(Space::Term, key)).collect();

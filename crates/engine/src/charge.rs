@@ -102,6 +102,12 @@ impl Till {
         bill
     }
 
+    /// A version whose terms another policy changes.
+    pub fn reindex(self, old: [&index::Terms; 2], new: [&index::Terms; 2]) -> Bill {
+        let terms = index::charge_difference((old[0], old[1]), (new[0], new[1]));
+        Bill::of(self.wants_receipt, Work::Terms, u64::from(terms), RequestCharge::WRITE_QUANTUM)
+    }
+
     /// A replacement of one version by another.
     pub fn replace(self, definition: &ContainerDefinition, old: Size<'_>, new: Size<'_>) -> Bill {
         self.both((old.bytes, new.bytes), terms_changed(definition, old, new))

@@ -15,7 +15,8 @@
 //! is at its maximum at once; what it scaled to is told, not enforced.
 //!
 //! What is spent is counted whether it is limited or not, for each physical partition and for the
-//! logical partitions that spend the most.
+//! logical partitions that spend the most. Background work (expired items, deleted partition keys,
+//! changed indexes) is counted apart and takes what requests leave: it makes no debt.
 //!
 //! INVARIANTS
 //! (B1) A bucket never holds more than one second of its share.
@@ -63,6 +64,8 @@ pub struct PartitionUsage {
     pub id: u32,
     /// What its requests cost.
     pub spent: RequestCharge,
+    /// What work in the background cost.
+    pub background: RequestCharge,
     /// Requests refused for lack of throughput.
     pub refused: u64,
 }
@@ -76,6 +79,7 @@ pub(crate) struct Usage {
 #[derive(Default)]
 struct PartitionCounters {
     spent_raw: AtomicU64,
+    background_raw: AtomicU64,
     refused: AtomicU64,
 }
 
@@ -202,6 +206,12 @@ impl Allowance {
         }
     }
 
+    /// Pays with what is left.
+    fn spend_rest(&self, partition: u16, now: Timestamp, charge: RequestCharge) {
+        let left = u64::try_from(self.left(partition, now)).unwrap_or(0);
+        self.spend(partition, now, charge.min(RequestCharge::from_raw(left)));
+    }
+
     /// What autoscale came to: the busiest second of the busiest partition, for all of them.
     fn scaled(&self, now: Timestamp) -> Option<u32> {
         let max = self.autoscale.load(Relaxed);
@@ -317,6 +327,20 @@ impl Core {
         }
     }
 
+    /// Takes the price of work in the background from what requests leave.
+    pub(crate) fn spend_in_background(
+        &self,
+        container: &Container,
+        partition: u16,
+        charge: RequestCharge,
+    ) {
+        let counters = &container.usage.partitions[usize::from(partition)];
+        counters.background_raw.fetch_add(charge.raw(), Relaxed);
+        if self.enforces_throughput {
+            self.allowance(container).spend_rest(partition, self.clock.now(), charge);
+        }
+    }
+
     /// What limits a container: its own throughput, or that of its database.
     fn allowance(&self, container: &Container) -> Arc<Allowance> {
         let number = container.layout.container;
@@ -342,6 +366,7 @@ impl Core {
         let partition = |(number, counters): (u16, &PartitionCounters)| PartitionUsage {
             id: u32::from(number),
             spent: RequestCharge::from_raw(counters.spent_raw.load(Relaxed)),
+            background: RequestCharge::from_raw(counters.background_raw.load(Relaxed)),
             refused: counters.refused.load(Relaxed),
         };
         ContainerUsage {
@@ -414,6 +439,20 @@ mod tests {
         assert_eq!(share(2, Some(Throughput::Autoscale(4000))), 2000);
         assert_eq!(share(1, Some(Throughput::Manual(50_000))), 10_000, "what a partition can do");
         assert_eq!(share(7, None), 5000, "serverless");
+    }
+
+    #[test]
+    fn the_background_has_the_rest() {
+        let allowance = Allowance::new(1);
+        allowance.set(Some(Throughput::Manual(400)));
+        allowance.spend(0, at(0), units(390));
+        allowance.spend_rest(0, at(0), units(50));
+        assert_eq!(allowance.left(0, at(0)), 0, "no debt");
+        assert_eq!(allowance.left(0, at(1)), SHARE as i64 / 1000);
+        allowance.spend(0, at(1), units(100));
+        let debt = allowance.left(0, at(1));
+        allowance.spend_rest(0, at(1), units(50));
+        assert_eq!(allowance.left(0, at(1)), debt);
     }
 
     #[test]

@@ -267,3 +267,33 @@ fn a_script_is_told_to_stop_before_the_throughput_is_spent() {
     }
     assert_eq!(db.feed_ids(&c, &Scope::Container, 100).len(), made as usize);
 }
+
+/// What expires, or is deleted by its key, costs what deleting it would; a new index costs its terms.
+#[test]
+fn work_in_the_background_is_counted_apart() {
+    on_every_store(|db| {
+        let c = db.container(json!({"defaultTtl": -1}));
+        let mut created = RequestCharge::ZERO;
+        for (id, key, ttl) in [("a", "p", 5), ("b", "p", 500), ("c", "q", 5), ("d", "r", 500)] {
+            let body = json!({"id": id, "pk": key, "ttl": ttl, "n": 1});
+            created += db.create(&c, body).unwrap().charge;
+        }
+        let each = created.raw() / 4;
+        let usage = || db.engine.usage()[0].partitions[0];
+        db.advance(6);
+        db.work();
+        assert_eq!(usage().background.raw(), 2 * each, "two have expired");
+        let key = PartitionKey::parse(r#"["p"]"#).unwrap();
+        db.engine.delete_partition(&db.ctx(), &c, &key).unwrap().wait().unwrap();
+        db.work();
+        assert_eq!(usage().background.raw(), 3 * each, "the other one of a deleted key");
+        let mut body = (*db.engine.read_container("d", "c").unwrap().body).clone();
+        body["indexingPolicy"] =
+            json!({"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/n/?"}]});
+        db.engine.replace_container(&db.ctx(), "d", "c", &body, &EtagCondition::None).unwrap();
+        db.work();
+        let terms = 2 * RequestCharge::WRITE_QUANTUM.raw();
+        assert_eq!(usage().background.raw(), 3 * each + terms, "a leaf less of the last item");
+        assert_eq!(usage().spent, created, "requests have paid for themselves only");
+    });
+}

@@ -224,6 +224,11 @@ fn write_partitions(out: &mut String, usage: &[ContainerUsage]) {
     for (labels, PartitionUsage { id, spent, .. }) in partitions(usage) {
         line(out, format_args!("cosmolabe_{name}{{{labels},partition=\"{id}\"}} {spent}"));
     }
+    let name = "partition_background_request_units_total";
+    head(out, name, "counter", "Request units of background work, by physical partition.");
+    for (labels, PartitionUsage { id, background, .. }) in partitions(usage) {
+        line(out, format_args!("cosmolabe_{name}{{{labels},partition=\"{id}\"}} {background}"));
+    }
     let name = "partition_throttled_total";
     head(out, name, "counter", "Requests refused, by container and physical partition.");
     for (labels, PartitionUsage { id, refused, .. }) in partitions(usage) {
@@ -282,6 +287,7 @@ mod tests {
         let partition = |id: u32, units| PartitionUsage {
             id,
             spent: RequestCharge::ONE * units,
+            background: RequestCharge::ONE * (units + 1),
             refused: u64::from(id),
         };
         let usage = ContainerUsage {
@@ -295,6 +301,9 @@ mod tests {
         let labels = "database=\"d\",container=\"c\\\"\"";
         for expect in [
             format!("cosmolabe_partition_request_units_total{{{labels},partition=\"1\"}} 7"),
+            format!(
+                "cosmolabe_partition_background_request_units_total{{{labels},partition=\"1\"}} 8"
+            ),
             format!("cosmolabe_partition_throttled_total{{{labels},partition=\"1\"}} 1"),
             format!("cosmolabe_hot_partition_key_request_units{{{labels},key=\"[\\\"k\\\"]\"}} 3"),
             format!("cosmolabe_autoscale_request_units_per_second{{{labels}}} 400"),
