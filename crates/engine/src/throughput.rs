@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use base::{Ctx, Timestamp};
+use model::partition_key::PartitionKey;
 use model::{Rid, limits};
 use parking_lot::{Mutex, RwLock};
 use storage::shape::LogicalKey;
@@ -104,7 +105,7 @@ impl Usage {
 /// them is missing.
 #[derive(Default)]
 struct Watched {
-    keys: Vec<(Vec<u8>, String, RequestCharge)>,
+    keys: Vec<(Vec<u8>, PartitionKey, RequestCharge)>,
 }
 
 impl Watched {
@@ -113,7 +114,7 @@ impl Watched {
             *spent += charge;
             return;
         }
-        let newcomer = (key.bytes.to_vec(), key.key.to_array(), charge);
+        let newcomer = (key.bytes.clone(), key.key.clone(), charge);
         if self.keys.len() < WATCHED {
             self.keys.push(newcomer);
         } else if let Some(least) = self.keys.iter_mut().min_by_key(|(.., spent)| *spent) {
@@ -125,7 +126,7 @@ impl Watched {
 
     fn hottest(&self) -> Vec<(String, RequestCharge)> {
         let mut keys: Vec<_> =
-            self.keys.iter().map(|(_, key, spent)| (key.clone(), *spent)).collect();
+            self.keys.iter().map(|(_, key, spent)| (key.to_array(), *spent)).collect();
         keys.sort_by(|(a, a_spent), (b, b_spent)| b_spent.cmp(a_spent).then(a.cmp(b)));
         keys.truncate(HOTTEST);
         keys

@@ -86,6 +86,16 @@ impl<'a> Node<'a> {
         string::decode(inside, self.slot.value_escaped())
     }
 
+    /// Whether it is this string. Canonical texts are equal if the strings are, so nothing is decoded
+    /// unless there are escapes.
+    pub fn is_string(self, text: &str) -> bool {
+        if self.slot.value_escaped() {
+            return self.as_str().is_some_and(|own| own == text);
+        }
+        let inside = self.bytes().get(1..).and_then(<[u8]>::split_last).map(|(_, inside)| inside);
+        self.slot.tag() == Tag::String && inside == Some(text.as_bytes())
+    }
+
     /// The member called `name`. Linear in the number of members before it.
     pub fn get(self, name: &str) -> Option<Node<'a>> {
         let mut members = self.members();

@@ -127,6 +127,7 @@ fn walk(node: Node<'_>) {
     let _ = (node.kind(), node.as_bool(), node.as_f64(), node.as_str(), node.raw(), node.len());
     let _ =
         (node.get("id"), node.get("é\""), node.at(0), node.at(usize::MAX), node.path(["n", "x"]));
+    let _ = (node.is_string(""), node.is_string("é\""));
     node.elements().for_each(walk);
     node.members().for_each(|(_, member)| walk(member));
 }

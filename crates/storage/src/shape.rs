@@ -223,7 +223,7 @@ pub fn has_partition_key(
     parts.all(|(path, own)| {
         let node = root.path(path.segments().iter().map(String::as_str));
         match (own, node) {
-            (Component::String(own), Some(node)) => node.as_str().is_some_and(|text| text == *own),
+            (Component::String(own), Some(node)) => node.is_string(own),
             (_, node) => component(node).is_ok_and(|component| component == *own),
         }
     })

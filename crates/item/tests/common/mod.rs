@@ -75,7 +75,10 @@ pub fn assert_reads_as(node: Node<'_>, json: &Json) {
         Json::Null => assert!(node.is_null()),
         Json::Bool(value) => assert_eq!(node.as_bool(), Some(*value)),
         Json::Number(number) => assert_eq!(node.as_f64(), number.as_f64()),
-        Json::String(text) => assert_eq!(node.as_str().as_deref(), Some(text.as_str())),
+        Json::String(text) => {
+            assert_eq!(node.as_str().as_deref(), Some(text.as_str()));
+            assert!(node.is_string(text) && !node.is_string(&format!("{text}x")));
+        }
         Json::Array(elements) => assert_array(node, elements),
         Json::Object(object) => assert_object(node, object),
     }

@@ -11,7 +11,7 @@ use super::{Access, Constraint, FIXED_BYTES_MAX, Planner};
 use crate::constraints::{Allowed, conjuncts, constraint};
 use crate::expr::Expr;
 use crate::full_text::Terms;
-use crate::{Bound, Bounds, Path, Segment, Span};
+use crate::{Bound, Bounds, Direction, Path, Segment, Span};
 
 /// Most keys of one candidate that are looked up one by one.
 const LOOKUPS_MAX: usize = 1000;
@@ -125,7 +125,12 @@ impl Planner<'_> {
     /// The composite index that serves the most of the filter, if it is more than one condition.
     pub(super) fn composite_candidate(&self, candidates: &[Candidate]) -> Option<Candidate> {
         let indexes = self.source.composites();
-        let spans = indexes.iter().map(|index| self.composite_span(index, candidates));
+        // Most indexes begin with something else, which is told sooner than a span is made.
+        let begins = |index: &&Vec<(Path, Direction)>| {
+            index.first().is_some_and(|(path, _)| self.equal_value(path).is_some())
+        };
+        let spans = indexes.iter().filter(begins);
+        let spans = spans.map(|index| self.composite_span(index, candidates));
         let served = |span: &Span| match span {
             Span::Composite { equal, bounds, .. } if !equal.is_empty() => {
                 equal.len() + usize::from(*bounds != Bounds::ALL)
