@@ -412,11 +412,10 @@ fn reindex(
     let (place, key) = (&partition.place, &guard.key);
     let new = upkeep::term_keys(&shape, place, key, version, &derived);
     let old = upkeep::possible_term_keys(&shape, place, key, version, (item.root(), &derived));
-    if let Some(before) = shape.retired.last() {
-        let old = (before.terms(item.root()), before.composite_terms(item.root()));
-        let new = [&derived.terms, &derived.composites];
+    if let Some(before) = shape.retired.last().filter(|_| item.is_indexed()) {
+        let old = Derived::under(before, item.root());
         let till = Till::new(&core.ctx(Deadline::never()), Origin::Client);
-        let bill = till.reindex([&old.0, &old.1], new);
+        let bill = till.reindex(&old, &derived);
         core.spend_in_background(container, partition.number, bill.charge());
     }
     let (removed, _) = upkeep::difference(&old, &new);

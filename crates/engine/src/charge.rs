@@ -103,8 +103,11 @@ impl Till {
     }
 
     /// A version whose terms another policy changes.
-    pub fn reindex(self, old: [&index::Terms; 2], new: [&index::Terms; 2]) -> Bill {
-        let terms = index::charge_difference((old[0], old[1]), (new[0], new[1]));
+    pub fn reindex(self, old: &Derived, new: &Derived) -> Bill {
+        let sides = [old, new].map(|side| (&side.terms, &side.composites));
+        let terms = index::charge_difference(sides[0], sides[1])
+            + index::changed_terms(&old.texts, &new.texts)
+            + index::changed_terms(&old.spatials, &new.spatials);
         Bill::of(self.wants_receipt, Work::Terms, u64::from(terms), RequestCharge::WRITE_QUANTUM)
     }
 

@@ -361,7 +361,9 @@ fn a_pre_trigger_cannot_move_an_item() {
     trigger(&db, "move", "Pre", "All", body);
     let create = WriteKind::Create(draft(&json!({"id": "a", "pk": "k"})));
     let refused = write(&db, &c, create, (Some("move"), None));
-    assert!(matches!(refused, Err(Error::PartitionKeyMismatch)), "{refused:?}");
+    let Err(Error::AfterTriggers(refused)) = refused else { panic!("{refused:?}") };
+    assert!(matches!(refused.error, Error::PartitionKeyMismatch), "{refused:?}");
+    assert!(refused.charge > RequestCharge::ONE, "the trigger is paid for");
 }
 
 #[test]

@@ -337,6 +337,9 @@ fn charge_of(error: &Error) -> RequestCharge {
 
 /// When to come back, for the two errors that invite it.
 pub fn retry_after_ms(error: &engine::Error) -> Option<u64> {
+    if let engine::Error::AfterTriggers(refused) = error {
+        return retry_after_ms(&refused.error);
+    }
     if let engine::Error::Throttled { retry_after } = error {
         return Some((retry_after.as_micros() as u64).div_ceil(1000));
     }

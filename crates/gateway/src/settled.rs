@@ -123,7 +123,8 @@ mod tests {
         }
     }
 
-    /// Polls a future once that wakes itself so many times; how often it ran, and the task was woken.
+    /// Polls a future once that wakes itself so many times; how often it ran, and its task was
+    /// woken.
     fn wake_itself(times: usize) -> (usize, usize) {
         let count = Arc::new(Count::default());
         let waker = Waker::from(count.clone());

@@ -2,7 +2,8 @@
 //!
 //! The charge counts differently from the index: two per leaf, one per partition key path, one per
 //! composite index and unique key, one per token of a text. A leaf is a distinct (path, value) with
-//! a scalar, however long it is, or an empty array or object. The type terms of other arrays and objects, "undefined" and `_ts` are free.
+//! a scalar, however long it is, or an empty array or object. The type terms of other arrays and
+//! objects, "undefined" and `_ts` are free.
 
 use item::Node;
 use model::container::ContainerDefinition;

@@ -163,6 +163,8 @@ fn call(name: &str, arguments: &[Expr], slot_paths: &[Option<Path>]) -> Option<C
             let (path, allowed) = (path.elements(), Allowed::Values(vec![value]));
             Some(Constraint { path, allowed, is_exact: true })
         }
+        // The item itself is an object always, and has no entry.
+        _ if path.segments().is_empty() => None,
         _ => Some(Constraint { path, allowed: of_type(name)?, is_exact: true }),
     }
 }
@@ -192,7 +194,8 @@ fn beginning(left: &Expr, right: &Expr, slot_paths: &[Option<Path>]) -> Option<C
         _ => return None,
     };
     let text = right.as_constant()?.as_str()?;
-    let is_whole = text.encode_utf16().count() as f64 == length;
+    // What is cut through a pair of surrogates ends in a character that the text does not have.
+    let is_whole = text.encode_utf16().count() as f64 == length && !text.ends_with('\u{fffd}');
     is_whole.then(|| prefixed(arguments[0].path(slot_paths)?, text)).flatten()
 }
 

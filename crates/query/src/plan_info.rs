@@ -236,7 +236,9 @@ impl PlanInfo {
         // Rows with an undefined value would come out as no row.
         match &query.select.selection {
             Selection::Value { expression, .. } => {
-                conditions.push(format!("IS_DEFINED({expression})"));
+                let root = ScalarKind::Identifier(first_alias(query));
+                let is_item = expression.kind == root;
+                conditions.extend((!is_item).then(|| format!("IS_DEFINED({expression})")));
             }
             Selection::Star | Selection::List(_) if self.distinct == DistinctType::Ordered => {
                 let defined = keys.iter().map(|key| format!("IS_DEFINED({})", key.expression));
@@ -578,6 +580,12 @@ mod tests {
             "SELECT DISTINCT VALUE c.x FROM c ORDER BY c.x",
             &format!(
                 "SELECT c._rid, [{{\"item\": c.x}}] AS orderByItems, c.x AS payload FROM c WHERE (({filter}) AND IS_DEFINED(c.x)) ORDER BY c.x"
+            ),
+        );
+        check(
+            "SELECT VALUE c FROM c ORDER BY c.a",
+            &format!(
+                "SELECT c._rid, [{{\"item\": c.a}}] AS orderByItems, c AS payload FROM c WHERE ({filter}) ORDER BY c.a"
             ),
         );
         check(

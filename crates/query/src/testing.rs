@@ -638,10 +638,9 @@ impl Generator {
             7 => format!("STARTSWITH({path}, \"{}\")", self.pick(&["x", "i0", &self.long_prefix])),
             8 => format!("ARRAY_CONTAINS(c.tags, {})", self.value()),
             9 => {
-                format!(
-                    "{}({path})",
-                    self.pick(&["IS_DEFINED", "IS_STRING", "IS_NUMBER", "IS_NULL"])
-                )
+                let of = if self.below(4) == 0 { "c" } else { path };
+                let name = self.pick(&["IS_DEFINED", "IS_STRING", "IS_NUMBER", "IS_NULL"]);
+                format!("{name}({of})")
             }
             10 => format!("{path} != {}", value()),
             11 => format!("{path} NOT IN ({}, {})", value(), value()),

@@ -70,6 +70,50 @@ fn results_of_calls_are_iterated() {
 }
 
 #[test]
+fn the_item_itself_is_there() {
+    let bodies = [r#"{"id":"1","x":"a"}"#, r#"{"id":"2","x":"b"}"#];
+    let items = bodies.iter().zip(1..).map(|(body, ordinal)| item(body, ordinal));
+    let source = VecSource::new(items, 1);
+    let rows = |text: &str| rows_in_pages(&source, text, 1).join(" ");
+    assert_eq!(rows("SELECT VALUE c.id FROM c WHERE IS_DEFINED(c)"), r#""1" "2""#);
+    assert_eq!(rows("SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED(c)"), "2");
+    assert_eq!(rows("SELECT VALUE COUNT(1) FROM c WHERE IS_STRING(c) OR IS_NULL(c)"), "0");
+    assert_eq!(
+        rows("SELECT VALUE c.id FROM c WHERE IS_OBJECT(c) AND NOT IS_ARRAY(c)"),
+        r#""1" "2""#
+    );
+}
+
+/// Keys that fail a test stand for no item, and nothing is asked about one.
+#[test]
+fn functions_are_called_for_items_only() {
+    let body = |n: usize| format!(r#"{{"id":"{n}","x":"v{n}","tags":["{n}"]}}"#);
+    let source = VecSource::new((0..5).map(|n| item(&body(n), n as u64 + 1)), 1);
+    for failing in 0..5 {
+        // Of an item that is not there `fail` would be called.
+        let call = "udf.tags({\"tags\": IS_DEFINED(c.id) ? c.tags : [udf.fail()]})";
+        let text = format!("SELECT VALUE t FROM c JOIN t IN {call} WHERE c.x != 'v{failing}'");
+        for rows_max in [1, 3, 10] {
+            assert_eq!(rows_in_pages(&source, &text, rows_max).len(), 4, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_beginning_is_not_cut_through_a_character() {
+    let texts = ["a😀", "a\u{fffd}", "a\u{fffd}b"];
+    let body = |(n, x): (usize, &&str)| item(&format!(r#"{{"id":"{n}","x":"{x}"}}"#), n as u64 + 1);
+    let mut source = VecSource::new(texts.iter().enumerate().map(body), 1);
+    for is_indexed in [true, false] {
+        source.is_indexed = is_indexed;
+        for call in ["LEFT(c.x, 2)", "SUBSTRING(c.x, 0, 2)"] {
+            let text = format!("SELECT VALUE c.id FROM c WHERE {call} = 'a\u{fffd}'");
+            assert_eq!(rows_in_pages(&source, &text, 10).len(), 3, "{text}, {is_indexed}");
+        }
+    }
+}
+
+#[test]
 fn far_dates_are_exact() {
     check("TimestampToDateTime(253402300799999)", r#""9999-12-31T23:59:59.9990000Z""#);
     check("TimestampToDateTime(32503680000123)", r#""3000-01-01T00:00:00.1230000Z""#);

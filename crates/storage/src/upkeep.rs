@@ -37,13 +37,21 @@ impl Derived {
     pub fn of(shape: &Shape, root: Node<'_>) -> Derived {
         let uniques = shape.definition.unique_keys.iter();
         Derived {
-            terms: shape.policy.terms(root),
-            composites: shape.policy.composite_terms(root),
-            spatials: shape.policy.spatial_terms(root),
-            texts: shape.policy.text_terms(root),
             uniques: uniques
                 .map(|unique| shortened(exact_unique_values(&unique.paths, root)))
                 .collect(),
+            ..Derived::under(&shape.policy, root)
+        }
+    }
+
+    /// What it contributes under a policy, without unique keys.
+    pub fn under(policy: &index::Policy, root: Node<'_>) -> Derived {
+        Derived {
+            terms: policy.terms(root),
+            composites: policy.composite_terms(root),
+            spatials: policy.spatial_terms(root),
+            texts: policy.text_terms(root),
+            uniques: Vec::new(),
         }
     }
 }

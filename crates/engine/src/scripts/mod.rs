@@ -307,7 +307,9 @@ impl Triggered {
             let outcome =
                 run_script(session, &self.call(trigger, Role::PreTrigger { operation, body }))?;
             if let Some(changed) = outcome.request {
-                with_host(session, |host| change_body(host, &mut write.kind, &changed))??;
+                let change = |host: &mut ScriptHost| change_body(host, &mut write.kind, &changed);
+                let done = with_host(session, change)?;
+                done.or_else(|error| refused(session, error))?;
             }
         }
         let request = self.post.as_ref().and_then(|_| body_of(&write.kind));

@@ -17,14 +17,14 @@ use crate::datum::Datum;
 use crate::eval::{Env, holds};
 use crate::plan::{Price, Test};
 use crate::state::Place;
-use crate::{Direction, Error, Position, Segment, Span};
+use crate::{Bounds, Direction, Error, Position, Segment, Span};
 
 /// Entries of a list that are read at once. To seek costs as much as to read some hundred entries.
 const LIST_ROWS: usize = 512;
 /// Entries of a list that are read after a leap.
 const LEAP_ROWS: usize = 64;
-/// Entries whose keys are tested at once.
-const TESTED_ROWS: usize = 1024;
+/// Entries whose keys are tested at once, at first and at most.
+const TESTED_ROWS: std::ops::RangeInclusive<usize> = 64..=1024;
 
 pub(super) struct EntryWalk<'a> {
     reader: Reader<'a>,
@@ -56,6 +56,8 @@ struct Stretch<'a> {
     is_last: bool,
     /// The lists of `also` in the partition, once they were begun.
     lists: Vec<List<'a>>,
+    /// Keys that were tested the last time.
+    tested: usize,
 }
 
 impl Beginning for Stretch<'_> {
@@ -254,7 +256,9 @@ impl<'a> Stretch<'a> {
         test: &Test,
         rows_wanted: usize,
     ) -> Result<Stretch<'a>, Error> {
-        let mut entries = self.entries(reader, partition, span, TESTED_ROWS)?;
+        let (first, most) = (*TESTED_ROWS.start(), *TESTED_ROWS.end());
+        self.tested = (4 * self.tested).max(rows_wanted).clamp(first, most);
+        let mut entries = self.entries(reader, partition, span, self.tested)?;
         let passed = test.passed(reader, &entries)?;
         let mut wanted = passed.iter().enumerate().filter(|(_, is_passed)| **is_passed);
         let past = wanted.nth(rows_wanted.max(1)).map_or(entries.len(), |(at, _)| at);
@@ -371,6 +375,7 @@ impl Span {
     /// Whether an item has a value in the span. Others than paths are never one of several.
     pub(super) fn has(&self, root: Node<'_>) -> bool {
         match self {
+            Span::Path { path, bounds } if *bounds == Bounds::ALL => !path.values(root).is_empty(),
             Span::Path { path, bounds } => {
                 path.values(root).iter().any(|node| bounds.contains(&node.to_value()))
             }

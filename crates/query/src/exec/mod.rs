@@ -240,6 +240,9 @@ impl<'a> Run<'a> {
     where
         'a: 'e,
     {
+        if candidate.item.is_none() && self.plan.query.reads_items {
+            return Ok(Flow::Continue);
+        }
         match self.is_told(candidate) {
             true => visit(env),
             false => self.plan.query.block.for_each_row(env, visit),

@@ -36,7 +36,8 @@ pub(super) fn write(civil: &Civil, pattern: &str) -> Option<String> {
             }
             '\'' | '"' => at += quoted(&pattern[at..], &mut out)?,
             // In front of a specifier that stands alone.
-            '%' => at += 1,
+            '%' if pattern.get(at + 1).is_some_and(|next| *next != '%') => at += 1,
+            '%' => return None,
             _ => {
                 let run = pattern[at..].iter().take_while(|other| **other == c).count();
                 specified(civil, c, run, &mut out)?;
@@ -76,7 +77,10 @@ fn specified(civil: &Civil, c: char, run: usize, out: &mut String) -> Option<()>
         ('M', 3) => MONTHS[civil.month as usize - 1][..3].to_owned(),
         ('M', _) => MONTHS[civil.month as usize - 1].to_owned(),
         ('y', 1 | 2) => padded(civil.year % 100, run),
-        ('y', _) => padded(civil.year, run),
+        ('y', _) => {
+            out.extend(std::iter::repeat_n('0', run.saturating_sub(4)));
+            padded(civil.year, run.min(4))
+        }
         ('H', _) => padded(civil.hour(), run.min(2)),
         ('h', _) => padded((civil.hour() + 11) % 12 + 1, run.min(2)),
         ('m', _) => padded(civil.minute(), run.min(2)),
@@ -133,9 +137,11 @@ mod tests {
         ] {
             check(afternoon, pattern, Some(expect));
         }
-        for wrong in ["'open", "ffffffff", "x\\"] {
+        for wrong in ["'open", "ffffffff", "x\\", "%", "d%%"] {
             check(afternoon, wrong, None);
         }
+        let long = write(&Civil::from_ticks(0), &"y".repeat(100_000)).unwrap();
+        assert!(long.len() == 100_000 && long.ends_with("001970"));
         check("2023-04-05T00:00:00Z", "h tt ss.FFF|F", Some("12 AM 00|"));
         check("2023-04-05T12:00:00Z", "hh t", Some("12 P"));
     }

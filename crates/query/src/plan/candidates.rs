@@ -57,7 +57,7 @@ impl Candidate {
     pub fn is_open(&self) -> bool {
         let is_open =
             |span: &Span| matches!(span, Span::Path { bounds, .. } if *bounds == Bounds::ALL);
-        self.spans.iter().all(is_open)
+        self.spans.iter().any(is_open)
     }
 
     /// Whether it consists of single keys.

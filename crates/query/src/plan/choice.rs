@@ -17,6 +17,8 @@ const ENTRIES_PER_ITEM: u64 = 4;
 const ROWS_WANTED: u64 = 1000;
 /// A logical partition of up to so many items is sorted in passing.
 const SORTED_SCAN_MAX: u64 = 50_000;
+/// Entries of others that may be passed for each item of a larger one.
+const SIEVED_PER_ITEM: u64 = 16;
 /// One of smaller size always is.
 const SMALL_PARTITION: u64 = 64;
 
@@ -75,6 +77,7 @@ impl Planner<'_> {
         }
         let lookups = candidates.iter().take_while(|candidate| candidate.is_lookups()).count();
         match (candidates.len(), lookups) {
+            (0, _) if self.is_sieve_long()? => Ok(alternatives.len() - 1),
             (0, _) => Ok(last(alternatives)),
             _ if self.has_intersection(candidates) => Ok(candidates.len()),
             (_, 0) => Ok(self.fewest(candidates)?.map_or(0, |(at, _)| at)),
@@ -129,10 +132,20 @@ impl Planner<'_> {
         let (at, scan) = (last(alternatives), alternatives.len() - 1);
         let Access::Tested { span, test } = &alternatives[at] else { return Ok(at) };
         let is_less = match test.price {
-            Price::Keys => true,
+            Price::Keys => !self.is_sieve_long()?,
             Price::Matches => self.source.probe(span, ROUNDS[2])? < ROUNDS[2],
         };
         Ok(if is_less { at } else { scan })
+    }
+
+    /// Whether the scope is a logical partition too large to be read whole, whose entries are few
+    /// among those of others.
+    fn is_sieve_long(&self) -> Result<bool, Error> {
+        if self.source.fixed_key().is_none() {
+            return Ok(false);
+        }
+        let Sizes { scope, partitions, .. } = self.source.sizes()?;
+        Ok(scope > SORTED_SCAN_MAX && partitions > scope.saturating_mul(SIEVED_PER_ITEM))
     }
 
     /// The candidate with the fewest entries, and how many; `None` if all have many.

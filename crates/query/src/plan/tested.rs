@@ -25,16 +25,16 @@ pub(crate) struct Test {
 /// Which entries are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Price {
-    /// One for each key, whether it passes or not: all of them have to be asked.
+    /// One for each key, whether it passes or not: all of them have to be asked. Only strings pass.
     Keys,
     /// Those that pass: they lie beside a few that do not.
     Matches,
 }
 
 impl PartialEq for Test {
-    /// Tests of one query differ in the path they are about.
     fn eq(&self, other: &Test) -> bool {
-        (self.price, self.conditions.len()) == (other.price, other.conditions.len())
+        // Expressions have no equality of their own; what they print says everything.
+        format!("{self:?}") == format!("{other:?}")
     }
 }
 
@@ -43,8 +43,6 @@ struct Condition<'e> {
     path: Path,
     of: &'e Expr,
     price: Price,
-    /// Only strings pass.
-    is_of_strings: bool,
 }
 
 impl Planner<'_> {
@@ -55,12 +53,14 @@ impl Planner<'_> {
         let first = conditions.iter().find(|condition| self.source.is_indexed(&condition.path))?;
         let own: Vec<_> = conditions.iter().filter(|other| other.path == first.path).collect();
         let strings = Bounds { lower: Bound::Included(Value::from("")), upper: Bound::Unbounded };
-        let all = if first.is_of_strings { strings } else { Bounds::ALL };
-        let bounds = bounds_of(&first.path, self.candidates()).unwrap_or(all);
-        let test = Test {
-            conditions: own.iter().map(|condition| condition.of_keys(self)).collect(),
-            price: first.price,
+        let is_of_strings = own.iter().any(|condition| condition.price == Price::Keys);
+        let (all, price) = match is_of_strings {
+            true => (strings, Price::Keys),
+            false => (Bounds::ALL, Price::Matches),
         };
+        let bounds = bounds_of(&first.path, self.candidates()).unwrap_or(all);
+        let conditions = own.iter().map(|condition| condition.of_keys(self)).collect();
+        let test = Test { conditions, price };
         Some(Access::Tested { span: Span::Path { path: first.path.clone(), bounds }, test })
     }
 
@@ -75,8 +75,7 @@ impl Planner<'_> {
 
     fn condition<'e>(&self, conjunct: &'e Expr) -> Option<Condition<'e>> {
         let (path, price) = asked_of(conjunct, &self.query.slot_paths)?;
-        let is_of_strings = price == Price::Keys;
-        path.is_short().then_some(Condition { path, of: conjunct, price, is_of_strings })
+        path.is_short().then_some(Condition { path, of: conjunct, price })
     }
 }
 
