@@ -1,0 +1,255 @@
+//! Measuring the patterns of one model: executions, what they cost and how long they take.
+//!
+//! A machine is now fast, now slow. So the models take turns in each pattern, a few executions at
+//! a time: what slows one of them down slows the others down as well.
+//!
+//! INVARIANTS
+//! (R1) Measured requests are sent one after the other, in an order the file fixes: charges do not
+//!      depend on time. Two runs with the same seed give the same charges.
+//! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
+//!      with the pattern that wrote.
+//! (R3) Receipts are asked for in one execution more, which is neither timed nor counted.
+//!
+//! ELSEWHERE  Which patterns are measured when: `run`.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::Error;
+use crate::data::{Binding, Data, Environment, Instance};
+use crate::generate::name_hash;
+use crate::mix::Measured;
+use crate::pipeline::Runner;
+use crate::results::{Cell, percentile};
+use crate::run::Run;
+use crate::steps;
+use crate::target::{Tally, Target};
+use crate::verify::{Verdict, verify};
+use crate::workload::Pattern;
+
+/// Executions of a pattern in one model before the next one has its turn.
+const TURN: usize = 5;
+
+/// Measures one pattern everywhere, a turn after the other; a cell for each place.
+pub(crate) async fn in_turns(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
+    let mut executions: Vec<Executions> = Vec::new();
+    for place in places.iter_mut() {
+        place.warm_up(at).await?;
+        executions.push(Executions::default());
+    }
+    let repeat = places.iter().map(|place| place.repeat(at)).max().unwrap_or(0);
+    for begin in (0..repeat).step_by(TURN) {
+        for (place, executions) in places.iter_mut().zip(&mut executions) {
+            place.turn(at, begin..repeat.min(begin + TURN), executions).await?;
+        }
+    }
+    let mut cells = Vec::new();
+    for (place, executions) in places.iter_mut().zip(&executions) {
+        cells.push(place.cell(at, executions).await?);
+    }
+    Ok(cells)
+}
+
+/// One model under measurement.
+pub(crate) struct Measuring<'a> {
+    run: &'a Run,
+    model: usize,
+    target: Target,
+    pipelines: Runner<'a>,
+    /// Instances made so far.
+    made: u64,
+}
+
+/// What executions of one pattern came to.
+#[derive(Default)]
+struct Executions {
+    work: Tally,
+    propagation: Tally,
+    times_ms: Vec<f64>,
+    lags_ms: Vec<f64>,
+}
+
+impl Executions {
+    /// Executions that ask for receipts.
+    fn itemised() -> Executions {
+        Executions {
+            work: Tally::itemised(),
+            propagation: Tally::itemised(),
+            ..Executions::default()
+        }
+    }
+}
+
+impl<'a> Measuring<'a> {
+    /// A model that has been loaded.
+    pub(crate) fn new(run: &'a Run, model: usize, target: Target, pipelines: Runner<'a>) -> Self {
+        Measuring { run, model, target, pipelines, made: 0 }
+    }
+
+    fn repeat(&self, at: usize) -> usize {
+        self.run.repeat.unwrap_or(self.run.data.workload.patterns[at].repeat)
+    }
+
+    /// Executes a pattern a few times for nothing.
+    async fn warm_up(&mut self, at: usize) -> Result<(), Error> {
+        let run = self.run;
+        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        for round in 0..warmup.min(self.repeat(at)) {
+            self.execute(pattern, round, None, &mut Executions::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// Some of the measured executions.
+    async fn turn(
+        &mut self,
+        at: usize,
+        rounds: Range<usize>,
+        executions: &mut Executions,
+    ) -> Result<(), Error> {
+        let run = self.run;
+        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        for round in rounds {
+            self.execute(pattern, warmup + round, None, executions).await?;
+        }
+        Ok(())
+    }
+
+    /// What the measured executions came to, with the receipt of one more (R3).
+    async fn cell(&mut self, at: usize, executions: &Executions) -> Result<Cell, Error> {
+        let (run, repeat) = (self.run, self.repeat(at));
+        let workload = &run.data.workload;
+        let pattern = &workload.patterns[at];
+        let mut itemised = Executions::itemised();
+        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?;
+        let published = pattern.published[self.model].clone().unwrap_or_default();
+        let (work, count) = (&executions.work, repeat as f64);
+        let lags = &executions.lags_ms;
+        Ok(Cell {
+            pattern: pattern.id.clone(),
+            model: workload.models[self.model].id.clone(),
+            ru: work.ru() / count,
+            published_ru: published.ru,
+            expected_ru: published.expected_ru,
+            because: published.because,
+            requests: work.requests as f64 / count,
+            partitions: work.partitions,
+            p50_ms: percentile(&executions.times_ms, 0.50),
+            p95_ms: percentile(&executions.times_ms, 0.95),
+            p99_ms: percentile(&executions.times_ms, 0.99),
+            published_ms: published.ms,
+            bar_ms: published.bar_ms,
+            propagation_ru: executions.propagation.ru() / count,
+            lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
+            receipt: itemised.work.receipt.unwrap_or_default(),
+            copies_receipt: itemised.propagation.receipt.unwrap_or_default(),
+        })
+    }
+
+    /// Proves the copies and gives back the leases.
+    pub(crate) async fn finish(self) -> Result<Vec<Verdict>, Error> {
+        let model = &self.run.data.workload.models[self.model];
+        let verdicts = verify(model, &self.target).await?;
+        self.stop().await?;
+        Ok(verdicts)
+    }
+
+    /// Gives back the leases.
+    pub(crate) async fn stop(self) -> Result<(), Error> {
+        self.pipelines.stop().await
+    }
+
+    /// Measures patterns that look at a sample on others in its place.
+    pub(crate) async fn sweep(
+        &mut self,
+        reads: &[usize],
+        sample: usize,
+        points: &[(u64, usize)],
+        measured: &mut Measured,
+    ) -> Result<(), Error> {
+        let workload = &self.run.data.workload;
+        let name = &workload.samples[sample].name;
+        for at in reads {
+            let pattern = &workload.patterns[*at];
+            if !pattern.models[self.model].iter().any(|step| step.mentions(name)) {
+                continue;
+            }
+            let mut curve = Vec::new();
+            for (count, other) in points {
+                let mut executions = Executions::default();
+                self.execute(pattern, 0, Some((sample, *other)), &mut executions).await?;
+                curve.push((*count as f64, executions.work.ru()));
+            }
+            measured.insert((*at, self.model), curve);
+        }
+        Ok(())
+    }
+
+    async fn execute(
+        &mut self,
+        pattern: &Pattern,
+        round: usize,
+        instead: Option<(usize, usize)>,
+        executions: &mut Executions,
+    ) -> Result<(), Error> {
+        let run = self.run;
+        let mut names = self.names(pattern, round, instead);
+        let model = &run.data.workload.models[self.model];
+        let steps = &pattern.models[self.model];
+        let begun = Instant::now();
+        let done = steps::run(model, &self.target, steps, &mut names, &mut executions.work).await;
+        executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
+        done.map_err(|error| in_pattern(pattern, error))?;
+        let written = std::mem::take(&mut executions.work.written);
+        if !written.is_empty() && !self.pipelines.is_empty() {
+            let propagation = executions.propagation.fresh();
+            let drained = self.pipelines.drain_after(written, propagation).await?; // R2
+            executions.propagation.add(&drained.work);
+            executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
+        }
+        Ok(())
+    }
+
+    /// What the names of a pattern stand for in one execution.
+    fn names(
+        &mut self,
+        pattern: &Pattern,
+        round: usize,
+        instead: Option<(usize, usize)>,
+    ) -> Environment<'a> {
+        let data: &'a Data = &self.run.data;
+        let mut names = Environment::new(data);
+        for (at, sample) in data.workload.samples.iter().enumerate() {
+            let at = instead.filter(|(this, _)| *this == at).map_or(at, |(_, other)| other);
+            names.bind(&sample.name, Binding::Instance(data.sample(at)));
+        }
+        let mut picked: Vec<Instance> = Vec::new();
+        for (name, entity) in &pattern.picks {
+            let parts = [name_hash(&pattern.id), name_hash(name), round as u64];
+            let instance = data.pick(*entity, &parts);
+            picked.push(instance.clone());
+            names.bind(name, Binding::Instance(instance));
+        }
+        for (name, entity) in &pattern.makes {
+            let parent = data.workload.entities[*entity].parent;
+            let parent = picked.iter().find(|instance| Some(instance.entity) == parent).cloned();
+            let instance = data.fresh(*entity, self.made, parent);
+            self.made += 1;
+            picked.push(instance.clone());
+            names.bind(name, Binding::Instance(instance));
+        }
+        names
+    }
+}
+
+fn in_pattern(pattern: &Pattern, error: Error) -> Error {
+    match error {
+        Error::Request { what, source } => {
+            Error::Request { what: format!("pattern {}: {what}", pattern.id), source }
+        }
+        Error::Step { what, message } => {
+            Error::Step { what: format!("pattern {}: {what}", pattern.id), message }
+        }
+        Error::Exists(_) | Error::Endless(_) | Error::Leased(_) | Error::Unsettled(_) => error,
+    }
+}
