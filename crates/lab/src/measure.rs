@@ -34,13 +34,13 @@ const TURN: usize = 5;
 pub(crate) async fn in_turns(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
     let mut executions: Vec<Executions> = Vec::new();
     for place in places.iter_mut() {
-        place.warm_up(at).await?;
+        place.warm_up(at, None).await?;
         executions.push(Executions::default());
     }
     let repeat = places.iter().map(|place| place.repeat(at)).max().unwrap_or(0);
     for begin in (0..repeat).step_by(TURN) {
         for (place, executions) in places.iter_mut().zip(&mut executions) {
-            place.turn(at, begin..repeat.min(begin + TURN), executions).await?;
+            place.turn(at, begin..repeat.min(begin + TURN), None, executions).await?;
         }
     }
     let mut cells = Vec::new();
@@ -60,6 +60,9 @@ pub(crate) struct Measuring<'a> {
     made: u64,
 }
 
+/// A sample, and the one that stands in its place.
+type Instead = Option<(usize, usize)>;
+
 /// What executions of one pattern came to.
 #[derive(Default)]
 struct Executions {
@@ -78,6 +81,11 @@ impl Executions {
             ..Executions::default()
         }
     }
+
+    /// What they cost with all that followed from them.
+    fn total_ru(&self) -> f64 {
+        self.work.ru() + self.propagation.ru()
+    }
 }
 
 impl<'a> Measuring<'a> {
@@ -91,11 +99,11 @@ impl<'a> Measuring<'a> {
     }
 
     /// Executes a pattern a few times for nothing.
-    async fn warm_up(&mut self, at: usize) -> Result<(), Error> {
+    async fn warm_up(&mut self, at: usize, instead: Instead) -> Result<(), Error> {
         let run = self.run;
         let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
         for round in 0..warmup.min(self.repeat(at)) {
-            self.execute(pattern, round, None, &mut Executions::default()).await?;
+            self.execute(pattern, round, instead, &mut Executions::default()).await?;
         }
         Ok(())
     }
@@ -105,12 +113,13 @@ impl<'a> Measuring<'a> {
         &mut self,
         at: usize,
         rounds: Range<usize>,
+        instead: Instead,
         executions: &mut Executions,
     ) -> Result<(), Error> {
         let run = self.run;
         let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
         for round in rounds {
-            self.execute(pattern, warmup + round, None, executions).await?;
+            self.execute(pattern, warmup + round, instead, executions).await?;
         }
         Ok(())
     }
@@ -159,28 +168,32 @@ impl<'a> Measuring<'a> {
         self.pipelines.stop().await
     }
 
-    /// Measures patterns that look at a sample on others in its place.
+    /// Measures patterns that look at a sample on others in its place, each as often as in a cell.
+    ///
+    /// Every point has a sample of its own, on which the patterns follow each other in the order of
+    /// the file: what is measured there is what a run with that count would measure.
     pub(crate) async fn sweep(
         &mut self,
-        reads: &[usize],
+        patterns: &[usize],
         sample: usize,
         points: &[(u64, usize)],
         measured: &mut Measured,
     ) -> Result<(), Error> {
         let workload = &self.run.data.workload;
         let name = &workload.samples[sample].name;
-        for at in reads {
-            let pattern = &workload.patterns[*at];
-            if !pattern.models[self.model].iter().any(|step| step.mentions(name)) {
-                continue;
-            }
-            let mut curve = Vec::new();
-            for (count, other) in points {
+        for (count, other) in points {
+            for at in patterns {
+                let steps = &workload.patterns[*at].models[self.model];
+                if !steps.iter().any(|step| step.mentions(name)) {
+                    continue;
+                }
+                let instead = Some((sample, *other));
                 let mut executions = Executions::default();
-                self.execute(pattern, 0, Some((sample, *other)), &mut executions).await?;
-                curve.push((*count as f64, executions.work.ru()));
+                self.warm_up(*at, instead).await?;
+                self.turn(*at, 0..self.repeat(*at), instead, &mut executions).await?;
+                let ru = executions.total_ru() / self.repeat(*at) as f64;
+                measured.entry((*at, self.model)).or_default().push((*count as f64, ru));
             }
-            measured.insert((*at, self.model), curve);
         }
         Ok(())
     }
@@ -189,7 +202,7 @@ impl<'a> Measuring<'a> {
         &mut self,
         pattern: &Pattern,
         round: usize,
-        instead: Option<(usize, usize)>,
+        instead: Instead,
         executions: &mut Executions,
     ) -> Result<(), Error> {
         let run = self.run;
@@ -211,12 +224,7 @@ impl<'a> Measuring<'a> {
     }
 
     /// What the names of a pattern stand for in one execution.
-    fn names(
-        &mut self,
-        pattern: &Pattern,
-        round: usize,
-        instead: Option<(usize, usize)>,
-    ) -> Environment<'a> {
+    fn names(&mut self, pattern: &Pattern, round: usize, instead: Instead) -> Environment<'a> {
         let data: &'a Data = &self.run.data;
         let mut names = Environment::new(data);
         for (at, sample) in data.workload.samples.iter().enumerate() {

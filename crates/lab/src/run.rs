@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for each model      create ─▶ load ─▶ build copies
-//! together            settle ─▶ patterns that read, sweeps ─▶ patterns that write
+//! together            settle ─▶ patterns that read, their sweeps ─▶ patterns that write, theirs
 //! for each model      verify
 //! ```
 //!
@@ -171,7 +171,7 @@ impl Run {
     }
 
     /// Measures all patterns; those that only read come first, so that they see the data as it was
-    /// loaded.
+    /// loaded. Points of sweeps come behind the cells, which do not depend on them.
     async fn measure(
         &self,
         models: &mut [Measuring<'_>],
@@ -182,22 +182,31 @@ impl Run {
         let total = workload.patterns.len() as u64;
         self.watch.begin("measure", Counted::Patterns, total);
         let mut cells = Vec::new();
-        for at in &reads {
-            cells.extend(in_turns(models, *at).await?);
-            self.watch.set((cells.len() / models.len()) as u64);
-        }
-        for (sweep, measured) in workload.sweeps.iter().zip(sweeps) {
-            if let Over::Count { sample, points } = &sweep.over {
-                for model in models.iter_mut() {
-                    model.sweep(&reads, *sample, points, measured).await?;
-                }
+        for patterns in [&reads, &writes] {
+            for at in patterns {
+                cells.extend(in_turns(models, *at).await?);
+                self.watch.set((cells.len() / models.len()) as u64);
             }
-        }
-        for at in &writes {
-            cells.extend(in_turns(models, *at).await?);
-            self.watch.set((cells.len() / models.len()) as u64);
+            self.sweep(patterns, models, sweeps).await?;
         }
         self.watch.end();
         Ok(cells)
+    }
+
+    /// Measures patterns at the points of all sweeps over a count.
+    async fn sweep(
+        &self,
+        patterns: &[usize],
+        models: &mut [Measuring<'_>],
+        sweeps: &mut [Measured],
+    ) -> Result<(), Error> {
+        for (sweep, measured) in self.data.workload.sweeps.iter().zip(sweeps) {
+            if let Over::Count { sample, points } = &sweep.over {
+                for model in models.iter_mut() {
+                    model.sweep(patterns, *sample, points, measured).await?;
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,105 @@
+//! Goal: the numbers of one run hold together: a curve says what a run at that point would say, the
+//! lines of a receipt add up to the charge beside them.
+//! Method: small workloads against a real server, compared with themselves.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::Arc;
+
+use client::{Client, Key};
+use common::Server;
+use lab::{Counted, Data, Results, Run, Source, Watch};
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn begin(&self, _: &str, _: Counted, _: u64) {}
+    fn set(&self, _: u64) {}
+    fn end(&self) {}
+}
+
+/// The text of a workload that comes with the binary, with pieces of it replaced.
+fn edited(name: &str, edits: &[(&str, &str)]) -> String {
+    let text = lab::shelf::find(name).unwrap().text;
+    edits.iter().fold(text, |text, (old, new)| {
+        assert!(text.contains(old), "{old} is not in {name}");
+        text.replace(old, new)
+    })
+}
+
+/// Runs a workload on a server of its own.
+fn run(text: &str, scale: f64) -> Results {
+    let server = Server::with(&["--in-memory"]);
+    let endpoint = format!("http://{}", server.client.address);
+    let beside = |_: &str| Err("no file".to_owned());
+    let source = Source { name: "w".into(), text: text.to_owned(), beside: Box::new(beside) };
+    let workload = Arc::new(source.read().unwrap());
+    let (seed, models) = (workload.seed, (0..workload.models.len()).collect());
+    let run = Run {
+        data: Arc::new(Data::new(workload, seed, scale)),
+        client: Client::new(&endpoint, Key::development()).unwrap(),
+        models,
+        replaces: false,
+        repeat: None,
+        settle: None,
+        watch: Arc::new(Nobody),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let results = runtime.block_on(run.run()).unwrap();
+    server.stop();
+    results
+}
+
+/// The total of each model at the first and last point of a sweep, and where the sample is now.
+fn ends_of_sweep(results: &Results, id: &str) -> Vec<[f64; 2]> {
+    let sweep = results.sweeps.iter().find(|sweep| sweep.id == id).unwrap();
+    let ends = |curve: &Vec<f64>| [curve[0], *curve.last().unwrap()];
+    sweep.curves.iter().map(ends).collect()
+}
+
+/// The ends of a sweep are what runs say whose sample has that count. All texts have one length, and
+/// all comments one author: else it would depend on which sample has which.
+fn assert_ends(name: &str, sweep: &str, edits: &[(&str, &str)], count: &dyn Fn(u64) -> String) {
+    let text = edited(name, edits);
+    let ends = ends_of_sweep(&run(&text, 0.1), sweep);
+    let now = count(100);
+    assert!(text.contains(&now), "{now}");
+    for (at, other) in [1, 40].into_iter().enumerate() {
+        let there = run(&text.replace(&now, &count(other)), 0.1);
+        for (model, ends) in there.models.iter().zip(&ends) {
+            let (total, end) = (there.total(&model.id), ends[at]);
+            assert!(
+                (total - end).abs() < 1e-6 * total,
+                "{} at {other}: {end}, not {total}",
+                model.id
+            );
+        }
+    }
+}
+
+#[test]
+fn a_point_of_a_sweep_is_what_a_run_there_says() {
+    assert_ends(
+        "comments",
+        "length",
+        &[
+            ("points = [0, 3, 10, 30, 100, 300, 1000]", "points = [1, 40]"),
+            ("{ min = 40, max = 400 }", "200"),
+            ("count = 50", "count = 1"),
+        ],
+        &|count| format!("counts = {{ comment = {count} }}"),
+    );
+}
+
+/// What pipelines spend on copies belongs to the pattern, on a curve as in the table.
+#[test]
+fn copies_are_on_curves_as_well() {
+    assert_ends(
+        "publisher",
+        "size",
+        &[("points = [1, 5, 20, 100, 500]", "points = [1, 40]"), ("{ min = 10, max = 60 }", "30")],
+        &|count| format!("counts = {{ book = {count} }}"),
+    );
+}
