@@ -20,7 +20,7 @@ use std::fmt::Write;
 use toml::{Spanned, Table, Value};
 
 use crate::read::{Mistake, line_of, mistake};
-use crate::receipt::Line;
+use crate::receipt::Shown;
 use crate::results::{Cell, Results};
 use crate::workload::Workload;
 
@@ -28,6 +28,8 @@ use crate::workload::Workload;
 const NAMED: usize = 3;
 /// Charges are printed with two decimals; half of the last one is no growth.
 const GROWTH: f64 = 0.005;
+/// A line is rounded so that all add up, by less than a hundredth; so was what it is compared with.
+const LINE_GROWTH: f64 = 0.015;
 
 /// Limits by pattern and model.
 #[derive(Debug, Default)]
@@ -96,8 +98,7 @@ impl Limit {
     /// The lines that grew most, the first one first. Without lines to compare with, the largest.
     fn grown(&self, cell: &Cell) -> Vec<String> {
         let mut grown: Vec<(f64, String)> = Vec::new();
-        for Line { what, charge, .. } in lines(cell) {
-            let now = charge.as_f64();
+        for Shown { what, ru: now, .. } in lines(cell) {
             match &self.lines {
                 None => grown.push((now, format!("{what} {now:.2}"))),
                 Some(before) => {
@@ -106,7 +107,7 @@ impl Limit {
                 }
             }
         }
-        grown.retain(|(growth, _)| *growth > GROWTH);
+        grown.retain(|(growth, _)| *growth > LINE_GROWTH);
         grown.sort_by(|a, b| b.0.total_cmp(&a.0));
         grown.into_iter().take(NAMED).map(|(_, text)| text).collect()
     }
@@ -121,16 +122,19 @@ pub fn write(results: &Results) -> String {
         let (pattern, model) = (key(&cell.pattern), key(&cell.model));
         // Writing to memory cannot fail.
         let _ = writeln!(out, "\n[{pattern}.{model}]\nlimit = {limit:.2}");
-        for Line { what, charge, .. } in lines(cell) {
-            let _ = writeln!(out, "lines.{} = {:.2}", key(&what), charge.as_f64());
+        for Shown { what, ru, .. } in lines(cell) {
+            let _ = writeln!(out, "lines.{} = {ru:.2}", key(&what));
         }
     }
     out
 }
 
 /// All lines of a cell, those of copies behind those of the application.
-fn lines(cell: &Cell) -> Vec<Line> {
-    cell.receipt.lines.iter().cloned().chain(cell.copies_receipt.of_copies()).collect()
+fn lines(cell: &Cell) -> Vec<Shown> {
+    let copies = cell.copies_receipt.shown(cell.executions);
+    let copies =
+        copies.into_iter().map(|line| Shown { what: format!("copies: {}", line.what), ..line });
+    cell.receipt.shown(cell.executions).into_iter().chain(copies).collect()
 }
 
 /// The limit below which a charge lies, at the decimals that are written.
@@ -178,7 +182,7 @@ mod tests {
     use model::RequestCharge;
 
     use super::*;
-    use crate::receipt::Receipt;
+    use crate::receipt::{Line, Receipt};
     use crate::shelf;
 
     fn workload() -> Workload {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::expression::number;
-use crate::measure::in_turns;
+use crate::measure::measure_plainly;
 use crate::results::{Cell, rounded};
 use crate::run::{Counted, Run};
 use crate::table::{columns, ms, ru};
@@ -46,7 +46,7 @@ impl Growth {
         let (reads, _) = first.data.workload.reads_and_writes();
         first.watch.begin("measure", Counted::Patterns, reads.len() as u64);
         for (done, at) in reads.iter().enumerate() {
-            let cells = in_turns(&mut places, *at).await?;
+            let cells = measure_plainly(&mut places, *at).await?;
             rows.extend(
                 (0..first.models.len()).map(|model| row(&cells, model, first.models.len())),
             );

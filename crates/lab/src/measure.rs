@@ -8,7 +8,9 @@
 //!      depend on time. Two runs with the same seed give the same charges.
 //! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
 //!      with the pattern that wrote.
-//! (R3) Receipts are asked for in one execution more, which is neither timed nor counted.
+//! (R3) What is charged and what is timed are executions of their own. Those that are charged ask
+//!      for receipts, so that the lines of a cell add up to its charge; those that are timed ask
+//!      for nothing that an application would not ask for.
 //!
 //! ELSEWHERE  Which patterns are measured when: `run`.
 
@@ -30,24 +32,41 @@ use crate::workload::Pattern;
 /// Executions of a pattern in one model before the next one has its turn.
 const TURN: usize = 5;
 
-/// Measures one pattern everywhere, a turn after the other; a cell for each place.
-pub(crate) async fn in_turns(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
-    let mut executions: Vec<Executions> = Vec::new();
+/// Measures one pattern everywhere: first what it costs, then how long it takes (R3). A cell for
+/// each place.
+pub(crate) async fn measure(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
+    let mut charged = Vec::new();
+    for place in places.iter_mut() {
+        charged.push(place.charged(at, None).await?);
+    }
+    let timed = timed(places, at).await?;
+    let cells = places.iter().zip(&charged).zip(&timed);
+    Ok(cells.map(|((place, charged), timed)| place.cell(at, charged, timed)).collect())
+}
+
+/// The same without receipts: charges are those of the executions that are timed.
+pub(crate) async fn measure_plainly(
+    places: &mut [Measuring<'_>],
+    at: usize,
+) -> Result<Vec<Cell>, Error> {
     for place in places.iter_mut() {
         place.warm_up(at, None).await?;
-        executions.push(Executions::default());
     }
+    let timed = timed(places, at).await?;
+    let cells = places.iter().zip(&timed);
+    Ok(cells.map(|(place, timed)| place.cell(at, timed, timed)).collect())
+}
+
+/// Executes one pattern everywhere, a turn after the other.
+async fn timed(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Executions>, Error> {
+    let mut executions = vec![Executions::default(); places.len()];
     let repeat = places.iter().map(|place| place.repeat(at)).max().unwrap_or(0);
     for begin in (0..repeat).step_by(TURN) {
         for (place, executions) in places.iter_mut().zip(&mut executions) {
-            place.turn(at, begin..repeat.min(begin + TURN), None, executions).await?;
+            place.turn(at, begin..repeat.min(begin + TURN), executions).await?;
         }
     }
-    let mut cells = Vec::new();
-    for (place, executions) in places.iter_mut().zip(&executions) {
-        cells.push(place.cell(at, executions).await?);
-    }
-    Ok(cells)
+    Ok(executions)
 }
 
 /// One model under measurement.
@@ -64,7 +83,7 @@ pub(crate) struct Measuring<'a> {
 type Instead = Option<(usize, usize)>;
 
 /// What executions of one pattern came to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Executions {
     work: Tally,
     propagation: Tally,
@@ -82,9 +101,13 @@ impl Executions {
         }
     }
 
-    /// What they cost with all that followed from them.
+    fn count(&self) -> usize {
+        self.times_ms.len()
+    }
+
+    /// What one of them cost with all that followed from it.
     fn total_ru(&self) -> f64 {
-        self.work.ru() + self.propagation.ru()
+        (self.work.ru() + self.propagation.ru()) / self.count() as f64
     }
 }
 
@@ -108,33 +131,43 @@ impl<'a> Measuring<'a> {
         Ok(())
     }
 
-    /// Some of the measured executions.
+    /// The executions that are charged, behind those for warming up.
+    async fn charged(&mut self, at: usize, instead: Instead) -> Result<Executions, Error> {
+        self.warm_up(at, instead).await?;
+        let run = self.run;
+        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        let mut executions = Executions::itemised();
+        for round in 0..self.repeat(at) {
+            self.execute(pattern, warmup + round, instead, &mut executions).await?;
+        }
+        Ok(executions)
+    }
+
+    /// Some of the executions that are timed. Those that read repeat what was charged; those that
+    /// write go on with others, since what was deleted or created is so already.
     async fn turn(
         &mut self,
         at: usize,
         rounds: Range<usize>,
-        instead: Instead,
         executions: &mut Executions,
     ) -> Result<(), Error> {
         let run = self.run;
         let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
+        let first = warmup + if pattern.only_reads() { 0 } else { self.repeat(at) };
         for round in rounds {
-            self.execute(pattern, warmup + round, instead, executions).await?;
+            self.execute(pattern, first + round, None, executions).await?;
         }
         Ok(())
     }
 
-    /// What the measured executions came to, with the receipt of one more (R3).
-    async fn cell(&mut self, at: usize, executions: &Executions) -> Result<Cell, Error> {
-        let (run, repeat) = (self.run, self.repeat(at));
-        let workload = &run.data.workload;
+    /// What the executions came to: charges are of some, times of others (R3).
+    fn cell(&self, at: usize, charged: &Executions, timed: &Executions) -> Cell {
+        let workload = &self.run.data.workload;
         let pattern = &workload.patterns[at];
-        let mut itemised = Executions::itemised();
-        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?;
         let published = pattern.published[self.model].clone().unwrap_or_default();
-        let (work, count) = (&executions.work, repeat as f64);
-        let lags = &executions.lags_ms;
-        Ok(Cell {
+        let (work, count) = (&charged.work, charged.count() as f64);
+        let lags = &timed.lags_ms;
+        Cell {
             pattern: pattern.id.clone(),
             model: workload.models[self.model].id.clone(),
             ru: work.ru() / count,
@@ -143,16 +176,17 @@ impl<'a> Measuring<'a> {
             because: published.because,
             requests: work.requests as f64 / count,
             partitions: work.partitions,
-            p50_ms: percentile(&executions.times_ms, 0.50),
-            p95_ms: percentile(&executions.times_ms, 0.95),
-            p99_ms: percentile(&executions.times_ms, 0.99),
+            p50_ms: percentile(&timed.times_ms, 0.50),
+            p95_ms: percentile(&timed.times_ms, 0.95),
+            p99_ms: percentile(&timed.times_ms, 0.99),
             published_ms: published.ms,
             bar_ms: published.bar_ms,
-            propagation_ru: executions.propagation.ru() / count,
+            propagation_ru: charged.propagation.ru() / count,
             lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
-            receipt: itemised.work.receipt.unwrap_or_default(),
-            copies_receipt: itemised.propagation.receipt.unwrap_or_default(),
-        })
+            executions: charged.count() as u64,
+            receipt: charged.work.itemisation(),
+            copies_receipt: charged.propagation.itemisation(),
+        }
     }
 
     /// Proves the copies and gives back the leases.
@@ -188,10 +222,7 @@ impl<'a> Measuring<'a> {
                     continue;
                 }
                 let instead = Some((sample, *other));
-                let mut executions = Executions::default();
-                self.warm_up(*at, instead).await?;
-                self.turn(*at, 0..self.repeat(*at), instead, &mut executions).await?;
-                let ru = executions.total_ru() / self.repeat(*at) as f64;
+                let ru = self.charged(*at, instead).await?.total_ru();
                 measured.entry((*at, self.model)).or_default().push((*count as f64, ru));
             }
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::agreement::{Agreement, Finding};
 use crate::chart::{Row, curves, escape, lollipops, stacked};
 use crate::lessons::lessons;
-use crate::receipt::Line;
+use crate::receipt::{Receipt, Shown};
 use crate::results::{Cell, PatternResult, Results};
 use crate::table::{bar, difference, grouped, ms, ru, short};
 
@@ -247,7 +247,7 @@ fn receipts(results: &Results) -> String {
         true => all,
         false => format!(
             "<section id=\"receipts\">\n<h2>What the charges are made of</h2>\n\
-             <p class=\"note\">The receipt of one execution, as the server itemised it, with the requests of the execution put together.</p>\n\
+             <p class=\"note\">What one execution was charged for, on average, as the server itemised it: the requests of the execution are put together.</p>\n\
              {all}</section>\n"
         ),
     }
@@ -256,29 +256,46 @@ fn receipts(results: &Results) -> String {
 /// The receipt of one cell, with bars as long as their share of it.
 fn receipt(results: &Results, cell: &Cell) -> String {
     let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
-    let total = cell.receipt.total() + cell.copies_receipt.total();
-    let row = |line: &Line| {
-        let share = line.charge.as_f64() / total.as_f64().max(f64::MIN_POSITIVE) * 100.0;
-        format!(
-            "<tr><td style=\"--share:{share:.1}%\">{}</td><td>{}</td><td>{:.2}</td></tr>\n",
-            escape(&line.what),
-            grouped(line.count),
-            line.charge.as_f64()
-        )
+    let whole = cell.total_ru().max(f64::MIN_POSITIVE);
+    let part = |receipt: &Receipt, total: &str| match receipt.is_empty() {
+        true => String::new(),
+        false => receipt_rows(&receipt.shown(cell.executions), total, whole),
     };
-    let rows: String = cell.receipt.lines.iter().map(row).collect();
-    let copies: String = cell.copies_receipt.lines.iter().map(row).collect();
-    let copies = match copies.is_empty() {
-        true => copies,
-        false => format!("<tr><th colspan=\"3\">keeping copies</th></tr>\n{copies}"),
+    let own = part(&cell.receipt, "RU");
+    let copies = match part(&cell.copies_receipt, "copies RU") {
+        rows if rows.is_empty() => rows,
+        rows => format!("<tr><th colspan=\"3\">keeping copies</th></tr>\n{rows}"),
     };
     format!(
         "<table class=\"receipt\" style=\"--c:var(--m{})\">\n<tr><th><i></i>{}</th><th>count</th><th>RU</th></tr>\n\
-         {rows}{copies}<tr class=\"total\"><td>total</td><td></td><td>{:.2}</td></tr>\n</table>\n",
+         {own}{copies}</table>\n",
         at % 6,
         escape(&cell.model),
-        total.as_f64()
     )
+}
+
+/// Lines, and under them what they add up to.
+fn receipt_rows(lines: &[Shown], total: &str, whole: f64) -> String {
+    let row = |line: &Shown| {
+        let share = line.ru / whole * 100.0;
+        format!(
+            "<tr><td style=\"--share:{share:.1}%\">{}</td><td>{}</td><td>{:.2}</td></tr>\n",
+            escape(&line.what),
+            count(line.count),
+            line.ru
+        )
+    };
+    let rows: String = lines.iter().map(row).collect();
+    let sum: f64 = lines.iter().map(|line| line.ru).sum();
+    format!("{rows}<tr class=\"total\"><td>{total}</td><td></td><td>{sum:.2}</td></tr>\n")
+}
+
+/// How many of something, on average.
+fn count(value: f64) -> String {
+    match value {
+        v if v >= 100.0 || v.fract() == 0.0 => grouped(v.round() as u64),
+        v => format!("{v:.1}"),
+    }
 }
 
 fn copies(results: &Results) -> String {
@@ -333,7 +350,7 @@ fn models(results: &Results) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipt::Receipt;
+    use crate::receipt::{Line, Receipt};
     use crate::results::{Crossing, ModelResult, SweepResult};
 
     fn results() -> Results {
@@ -424,6 +441,7 @@ mod tests {
             count: 1_300,
             charge: model::RequestCharge::from_raw(raw),
         };
+        (results.cells[0].ru, results.cells[0].propagation_ru) = (1.0, 3.0);
         results.cells[0].receipt.lines = vec![line("bytes <loaded>", 2_100_000)];
         results.cells[0].copies_receipt = Receipt { lines: vec![line("script steps", 6_300_000)] };
         let html = html(&results);
@@ -433,7 +451,8 @@ mod tests {
             "<td style=\"--share:25.0%\">bytes &lt;loaded&gt;</td><td>1,300</td><td>1.00</td>"
         ));
         assert!(html.contains("<td style=\"--share:75.0%\">script steps</td>"));
-        assert!(html.contains("<td>total</td><td></td><td>4.00</td>"));
+        assert!(html.contains("<td>RU</td><td></td><td>1.00</td>"), "{html}");
+        assert!(html.contains("<td>copies RU</td><td></td><td>3.00</td>"), "{html}");
     }
 
     #[test]

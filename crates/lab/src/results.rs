@@ -76,9 +76,11 @@ pub struct Cell {
     pub propagation_ru: f64,
     /// Until the copies were right, in the middle of executions.
     pub lag_ms: Option<f64>,
-    /// What the charge of one execution was made of.
+    /// How many executions were charged.
+    pub executions: u64,
+    /// What the charge of all of them together was made of.
     pub receipt: Receipt,
-    /// What keeping copies behind that execution was made of.
+    /// What keeping copies behind them was made of.
     pub copies_receipt: Receipt,
 }
 
@@ -212,10 +214,13 @@ fn cell_json(cell: &Cell) -> Value {
         out["propagation_ms"] = rounded(lag, 1000.0);
     }
     if !cell.receipt.is_empty() {
-        out["receipt"] = cell.receipt.to_json();
+        out["executions"] = json!(cell.executions);
+        out["units"] = json!(cell.receipt.total().raw());
+        out["receipt"] = cell.receipt.to_json(cell.executions);
     }
     if !cell.copies_receipt.is_empty() {
-        out["propagation_receipt"] = cell.copies_receipt.to_json();
+        out["propagation_units"] = json!(cell.copies_receipt.total().raw());
+        out["propagation_receipt"] = cell.copies_receipt.to_json(cell.executions);
     }
     out
 }

@@ -17,7 +17,7 @@ use client::Client;
 use crate::Error;
 use crate::data::Data;
 use crate::load;
-use crate::measure::{Measuring, in_turns};
+use crate::measure::{Measuring, measure};
 use crate::mix::{self, Measured};
 use crate::pipeline::Runner;
 use crate::results::{Cell, ModelResult, PatternResult, Results};
@@ -184,7 +184,7 @@ impl Run {
         let mut cells = Vec::new();
         for patterns in [&reads, &writes] {
             for at in patterns {
-                cells.extend(in_turns(models, *at).await?);
+                cells.extend(measure(models, *at).await?);
                 self.watch.set((cells.len() / models.len()) as u64);
             }
             self.sweep(patterns, models, sweeps).await?;

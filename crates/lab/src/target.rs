@@ -1,18 +1,19 @@
 //! One model in one database: where requests go, and what they cost.
 //!
 //! INVARIANTS
-//! (T1) Charges are kept in hundredths, as the server prints them, so that sums do not depend on
-//!      the order of requests.
+//! (T1) Charges are whole hundredths, as the server prints them, so that sums do not depend on the
+//!      order of requests.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use client::{Client, Reply, Request, headers};
+use model::RequestCharge;
 use model::partition_key::PartitionKey;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, exact, printed};
 use crate::workload::{Container, Model};
 
 /// How often a request that should be repeated is repeated.
@@ -30,8 +31,8 @@ pub struct Target {
 /// What requests came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Hundredths of RU (T1).
-    pub charge: u64,
+    /// What they cost (T1).
+    pub charge: RequestCharge,
     /// Requests.
     pub requests: u64,
     /// The most physical partitions one of them visited.
@@ -66,7 +67,7 @@ impl Tally {
 
     /// Adds an answer.
     pub fn count(&mut self, reply: &Reply) {
-        self.charge += (reply.charge() * 100.0).round() as u64;
+        self.charge += printed(reply);
         self.requests += 1;
         self.partitions = self.partitions.max(reply.partitions());
         if let Some(receipt) = &mut self.receipt {
@@ -85,9 +86,14 @@ impl Tally {
         self.written.extend(&other.written);
     }
 
+    /// What the charge is made of; nothing if that was not wanted.
+    pub fn itemisation(&self) -> Receipt {
+        self.receipt.clone().unwrap_or_default().settled(self.charge)
+    }
+
     /// The charge in RU.
     pub fn ru(&self) -> f64 {
-        self.charge as f64 / 100.0
+        exact(self.charge)
     }
 }
 
@@ -268,8 +274,9 @@ mod tests {
 
     #[test]
     fn tallies() {
-        let tally = |charge, requests, partitions, written: &[(usize, Option<u32>)]| {
+        let tally = |charge: u64, requests, partitions, written: &[(usize, Option<u32>)]| {
             let written = written.iter().copied().collect();
+            let charge = RequestCharge::from_raw(21_000 * charge);
             Tally { charge, requests, partitions, receipt: None, written }
         };
         let mut sum = tally(571, 1, 75, &[(0, Some(1))]);

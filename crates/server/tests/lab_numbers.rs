@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use client::{Client, Key};
 use common::Server;
+use lab::receipt::Receipt;
 use lab::{Counted, Data, Results, Run, Source, Watch};
+use serde_json::Value;
 
 struct Nobody;
 
@@ -102,4 +104,49 @@ fn copies_are_on_curves_as_well() {
         &[("points = [1, 5, 20, 100, 500]", "points = [1, 40]"), ("{ min = 10, max = 60 }", "30")],
         &|count| format!("counts = {{ book = {count} }}"),
     );
+}
+
+/// The charge of a cell, and what its lines add up to: as JSON, as people read it, as a budget.
+fn assert_adds_up(cell: &Value, ru: &str, units: &str, receipt: &str) {
+    let Some(total) = cell[units].as_u64() else {
+        assert!(cell[ru].as_f64().unwrap_or(0.0) == 0.0, "{ru} without a receipt: {cell}");
+        return;
+    };
+    let lines = cell[receipt].as_array().unwrap();
+    let sum = |name: &str| lines.iter().map(|line| line[name].as_f64().unwrap()).sum::<f64>();
+    assert_eq!(sum("units"), total as f64, "{cell}");
+    let exact = total as f64 / 2_100_000.0 / cell["executions"].as_f64().unwrap();
+    assert!((sum("ru") - exact).abs() < 1e-5, "{cell}");
+    assert_eq!(cell[ru].as_f64().unwrap(), (exact * 100.0).round() / 100.0, "{cell}");
+}
+
+#[test]
+fn lines_of_receipts_add_up_to_the_charge() {
+    for name in ["person", "publisher"] {
+        let results = run(&edited(name, &[]), 0.05);
+        let json = results.to_json();
+        let cells = json["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 9);
+        for cell in cells {
+            assert_adds_up(cell, "ru", "units", "receipt");
+            assert_adds_up(cell, "propagation_ru", "propagation_units", "propagation_receipt");
+        }
+        let copies = cells.iter().filter(|cell| cell.get("propagation_units").is_some()).count();
+        assert_eq!(copies, usize::from(name == "publisher"), "only its counts are copies");
+        for cell in &results.cells {
+            let shown = |receipt: &Receipt| receipt.shown(cell.executions);
+            let lines = [shown(&cell.receipt), shown(&cell.copies_receipt)];
+            let sums = lines.map(|lines| lines.iter().map(|line| line.ru).sum::<f64>());
+            let near = |sum: f64, ru: f64| (sum - (ru * 100.0).round() / 100.0).abs() < 1e-9;
+            let is_sum = near(sums[0], cell.ru) && near(sums[1], cell.propagation_ru);
+            assert!(is_sum, "{sums:?}: {cell:?}");
+        }
+        let written: toml::Table = lab::budget::write(&results).parse().unwrap();
+        for cell in &results.cells {
+            let budget = &written[&cell.pattern][&cell.model];
+            let lines = budget["lines"].as_table().unwrap().values();
+            let sum: f64 = lines.map(|line| line.as_float().unwrap()).sum();
+            assert!((sum - cell.total_ru()).abs() < 0.0101, "{budget}: {cell:?}");
+        }
+    }
 }
