@@ -242,14 +242,17 @@ impl<'a> Measuring<'a> {
         let steps = &pattern.models[self.model];
         let begun = Instant::now();
         let done = steps::run(model, &self.target, steps, &mut names, &mut executions.work).await;
-        executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
+        executions.times_ms.push(executions.work.time_since(begun));
         done.map_err(|error| in_pattern(pattern, error))?;
         let written = std::mem::take(&mut executions.work.written);
         if !written.is_empty() && !self.pipelines.is_empty() {
             let propagation = executions.propagation.fresh();
-            let drained = self.pipelines.drain_after(written, propagation).await?; // R2
+            let mut drained = self.pipelines.drain_after(written, propagation).await?; // R2
+            let waited = drained.work.waited();
+            drained.work.waits.clear();
             executions.propagation.add(&drained.work);
-            executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
+            let lag = drained.lag.map(|lag| lag.saturating_sub(waited).as_secs_f64() * 1000.0);
+            executions.lags_ms.extend(lag);
         }
         Ok(())
     }

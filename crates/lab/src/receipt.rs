@@ -145,7 +145,12 @@ impl Receipt {
 
 /// The charge of an answer as the server prints it.
 pub(crate) fn printed(reply: &Reply) -> RequestCharge {
-    RequestCharge::from_raw((reply.charge() * 100.0).round() as u64 * HUNDREDTH)
+    hundredths(reply.charge())
+}
+
+/// A charge that was printed.
+pub(crate) fn hundredths(ru: f64) -> RequestCharge {
+    RequestCharge::from_raw((ru * 100.0).round() as u64 * HUNDREDTH)
 }
 
 /// Whole shares of a total, in proportion to parts. All are rounded down, and those that lose most

@@ -33,7 +33,11 @@ fn edited(name: &str, edits: &[(&str, &str)]) -> String {
 
 /// Runs a workload on a server of its own.
 fn run(text: &str, scale: f64) -> Results {
-    let server = Server::with(&["--in-memory"]);
+    run_with(&[], text, scale)
+}
+
+fn run_with(flags: &[&str], text: &str, scale: f64) -> Results {
+    let server = Server::with(&[&["--in-memory"], flags].concat());
     let endpoint = format!("http://{}", server.client.address);
     let beside = |_: &str| Err("no file".to_owned());
     let source = Source { name: "w".into(), text: text.to_owned(), beside: Box::new(beside) };
@@ -148,5 +152,42 @@ fn lines_of_receipts_add_up_to_the_charge() {
             let sum: f64 = lines.map(|line| line.as_float().unwrap()).sum();
             assert!((sum - cell.total_ru()).abs() < 0.0101, "{budget}: {cell:?}");
         }
+    }
+}
+
+/// Cells without anything that depends on time.
+fn charges(results: &Results) -> Vec<Value> {
+    let timeless = |cell: &Value| {
+        let mut cell = cell.clone();
+        for name in ["p50_ms", "p95_ms", "p99_ms", "propagation_ms"] {
+            cell.as_object_mut().unwrap().shift_remove(name);
+        }
+        cell
+    };
+    results.to_json()["cells"].as_array().unwrap().iter().map(timeless).collect()
+}
+
+/// Loading takes more than a second of the throughput there is, and so do the patterns: requests
+/// and parts of bulk requests are refused, and repeated.
+#[test]
+fn what_is_refused_for_lack_of_throughput_is_repeated() {
+    let key = "name = \"books\"\npartition_key";
+    let text = edited("publisher", &[(key, &format!("throughput = 400\n{key}"))]);
+    let text = text.replace("points = [1, 5, 20, 100, 500]", "points = [1, 5]");
+    let enforced = run_with(&["--enforce-throughput", "true"], &text, 0.05);
+    let free = run(&text, 0.05);
+    assert_eq!(charges(&enforced), charges(&free), "refusals cost nothing");
+    assert!(enforced.findings().is_empty());
+    for (enforced, free) in enforced.models.iter().zip(&free.models) {
+        assert!(enforced.load_seconds > 0.5, "it had to wait: {}", enforced.load_seconds);
+        assert!(
+            (enforced.load_ru - free.load_ru).abs() < 0.01 * free.load_ru,
+            "{}",
+            enforced.load_ru
+        );
+    }
+    for (enforced, free) in enforced.cells.iter().zip(&free.cells) {
+        let (slow, fast) = (enforced.p50_ms, free.p50_ms);
+        assert!(slow < 200.0 + 5.0 * fast, "waiting is no time: {slow} ms, not {fast}");
     }
 }
