@@ -138,7 +138,7 @@ fn dearer_writes(results: &Results) -> Vec<String> {
             )
         })
     };
-    results.patterns.iter().filter_map(of_pattern).collect()
+    results.patterns.iter().filter(|pattern| !pattern.only_reads).filter_map(of_pattern).collect()
 }
 
 fn propagation(results: &Results) -> Option<String> {
@@ -215,8 +215,12 @@ mod tests {
 
     fn results() -> Results {
         let model = |id: &str| ModelResult { id: id.into(), ..ModelResult::default() };
-        let pattern =
-            |id: &str, weight| PatternResult { id: id.into(), weight, ..PatternResult::default() };
+        let pattern = |id: &str, weight, only_reads| PatternResult {
+            id: id.into(),
+            weight,
+            only_reads,
+            ..PatternResult::default()
+        };
         let cell = |pattern: &str, model: &str, ru, requests, partitions| Cell {
             pattern: pattern.into(),
             model: model.into(),
@@ -228,7 +232,7 @@ mod tests {
         Results {
             per: "day".into(),
             models: vec![model("a"), model("b")],
-            patterns: vec![pattern("read", 100.0), pattern("write", 1.0)],
+            patterns: vec![pattern("read", 100.0, true), pattern("write", 1.0, false)],
             cells: vec![
                 cell("read", "a", 200.0, 12.0, 75),
                 cell("read", "b", 5.0, 1.0, 1),
@@ -256,6 +260,24 @@ mod tests {
         has("write is dearer in b than in a: 30.00 RU against 5.00 (6.0 times)");
         has("one execution causes 20.00 RU behind it, which took 3 ms");
         assert!(!said.contains("published"), "{said}");
+    }
+
+    #[test]
+    fn only_writes_are_the_price_of_cheaper_reads() {
+        let mut results = results();
+        let rare =
+            PatternResult { id: "rare".into(), only_reads: true, ..PatternResult::default() };
+        results.patterns.push(rare);
+        let cell = |model: &str, ru| Cell {
+            pattern: "rare".into(),
+            model: model.into(),
+            ru,
+            ..Cell::default()
+        };
+        results.cells.extend([cell("a", 1.0), cell("b", 7.0)]);
+        let said = lessons(&results).join("\n");
+        assert!(!said.contains("rare is dearer"), "{said}");
+        assert!(said.contains("write is dearer in b than in a"), "{said}");
     }
 
     #[test]

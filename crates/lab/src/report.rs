@@ -369,7 +369,12 @@ mod tests {
             title: "A & B".into(),
             per: "day".into(),
             models: vec![model("a"), model("b")],
-            patterns: vec![PatternResult { id: "Q1".into(), title: "read".into(), weight: 2.0 }],
+            patterns: vec![PatternResult {
+                id: "Q1".into(),
+                title: "read".into(),
+                weight: 2.0,
+                only_reads: true,
+            }],
             cells: vec![cell("a", 2.0), cell("b", 300.0)],
             sweeps: vec![SweepResult {
                 title: "Renames".into(),

@@ -50,6 +50,8 @@ pub struct PatternResult {
     pub id: String,
     pub title: String,
     pub weight: f64,
+    /// Whether it only reads, in all models.
+    pub only_reads: bool,
 }
 
 /// One pattern in one model.

@@ -102,6 +102,7 @@ impl Run {
             id: pattern.id.clone(),
             title: pattern.title.clone(),
             weight: mix::weight(&pattern.weight, &workload.drivers),
+            only_reads: pattern.only_reads(),
         };
         let (scale, seed) = (self.data.scale, self.data.seed);
         Results {
