@@ -432,6 +432,33 @@ fn a_copy_that_differs_is_found() {
     server.stop();
 }
 
+/// A step that takes a property from an item of another model writes null in its place.
+#[test]
+fn no_item_has_a_property_without_a_value() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path());
+    let endpoint = format!("http://{}", server.client.address);
+    for name in lab::shelf::names().into_iter().filter(|name| *name != "blog") {
+        let there = [name, "--scale", "0.02", "--repeat", "1", "--endpoint", &endpoint];
+        succeed(&[&["lab", "run"], &there[..]].concat());
+        let workload = lab::shelf::find(name).unwrap().read().unwrap();
+        for model in &workload.models {
+            for container in &model.containers {
+                let database = format!("lab-{name}-{}", model.id);
+                let all =
+                    Container::new(&database, &container.name).query("SELECT * FROM c", &[], -1);
+                let rows = server.client.send(all).unwrap().json();
+                let rows = rows["Documents"].as_array().unwrap().clone();
+                assert!(!rows.is_empty(), "{database} {}", container.name);
+                let is_null =
+                    |item: &&Value| item.as_object().unwrap().values().any(Value::is_null);
+                assert_eq!(rows.iter().find(is_null), None, "{database} {}", container.name);
+            }
+        }
+    }
+    server.stop();
+}
+
 const COPIES: &str = r#"
 name = "copies"
 [[entities]]
