@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::{Checked, Kind, Names, Place, Reader, is_positive};
+use super::models::Place;
+use super::{Checked, Kind, Names, Reader, is_positive};
 use crate::expression::Expression;
 use crate::file;
 use crate::workload::{Model, Pattern, Published, Step};
