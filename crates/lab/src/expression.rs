@@ -480,6 +480,19 @@ pub enum Piece {
 }
 
 impl Template {
+    /// Whether a value has, or may have, a property at the end of a path.
+    pub fn may_have(&self, path: &[&str]) -> bool {
+        let Some((name, rest)) = path.split_first() else { return true };
+        match self {
+            Template::Hole(_) => true,
+            Template::Fixed(value) => value.pointer(&format!("/{}", path.join("/"))).is_some(),
+            Template::Object(properties) => {
+                properties.iter().any(|(known, value)| known == name && value.may_have(rest))
+            }
+            Template::Text(_) | Template::Array(_) | Template::Each(..) => false,
+        }
+    }
+
     /// Finds the holes of a value.
     pub fn parse(value: &Value) -> Result<Template, String> {
         match value {

@@ -33,7 +33,16 @@ impl Scope for Drivers<'_> {
 
 /// How often a pattern happens.
 pub fn weight(expression: &Expression, drivers: &BTreeMap<String, f64>) -> f64 {
-    expression.evaluate(&Drivers(drivers)).ok().and_then(|value| value.as_f64()).unwrap_or(0.0)
+    number_of(expression, drivers).unwrap_or(0.0)
+}
+
+/// The value of an expression over drivers, or why it has none.
+pub(crate) fn number_of(
+    expression: &Expression,
+    drivers: &BTreeMap<String, f64>,
+) -> Result<f64, String> {
+    let value = expression.evaluate(&Drivers(drivers))?;
+    value.as_f64().ok_or_else(|| format!("a weight is a number, not {value}"))
 }
 
 /// Charges measured at points of a count: by pattern and model, (count, RU).

@@ -5,6 +5,7 @@
 
 mod models;
 mod patterns;
+mod policies;
 mod queries;
 mod steps;
 mod sweeps;
@@ -82,6 +83,9 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
+/// Price lists of servers.
+const RU_PROFILES: [&str; 2] = ["2019", "modern"];
+
 /// What a name stands for, as far as it is known before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -135,7 +139,9 @@ impl Reader<'_> {
         let patterns = patterns.collect::<Checked<Vec<Pattern>>>()?;
         let mut sweeps = Vec::new();
         for sweep in &file.sweeps {
-            sweeps.push(self.sweep(sweep, &file.drivers)?);
+            let checked = self.sweep(sweep, &file.drivers)?;
+            self.weights_along(sweep, &checked, &patterns, &file.drivers)?;
+            sweeps.push(checked);
         }
         if models.is_empty() || patterns.is_empty() {
             return self.fail(0..0, "a workload needs at least one model and one pattern");
@@ -155,7 +161,7 @@ impl Reader<'_> {
             scale,
             repeat,
             warmup: file.warmup.unwrap_or(2),
-            ru_profile: file.ru_profile,
+            ru_profile: self.ru_profile(&file.ru_profile)?,
             per: file.per.unwrap_or_else(|| "day".to_owned()),
             drivers: file.drivers,
             entities: self.entities,
@@ -164,6 +170,17 @@ impl Reader<'_> {
             patterns,
             sweeps,
         })
+    }
+
+    fn ru_profile(&self, name: &Option<Spanned<String>>) -> Checked<Option<String>> {
+        match name {
+            Some(name) if !RU_PROFILES.contains(&&name.get_ref()[..]) => self.fail(
+                name.span(),
+                format!("there is no price list `{}`; there are 2019, modern", name.get_ref()),
+            ),
+            Some(name) => Ok(Some(name.get_ref().clone())),
+            None => Ok(None),
+        }
     }
 
     fn positive(&self, number: &Option<Spanned<usize>>, default: usize) -> Checked<usize> {

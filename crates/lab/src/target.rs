@@ -259,7 +259,8 @@ pub(crate) async fn pause(sent: Instant, retry_after: Option<Duration>, tally: &
     tally.waits.push((sent, Instant::now()));
 }
 
-fn definition(container: &Container) -> Value {
+/// How a container is created.
+pub(crate) fn definition(container: &Container) -> Value {
     let kind = if container.partition_key.len() > 1 { "MultiHash" } else { "Hash" };
     let mut definition = Map::new();
     definition.insert("id".to_owned(), json!(container.name));

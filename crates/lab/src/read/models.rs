@@ -3,6 +3,7 @@
 use toml::Spanned;
 
 use super::{Checked, Kind, Names, Reader};
+use crate::expression::Template;
 use crate::file;
 use crate::workload::{Check, Container, Mapping, Model, Pipeline, Script, Side};
 
@@ -31,7 +32,7 @@ impl Reader<'_> {
             let container =
                 self.at(mapping.container.span(), place.find(mapping.container.get_ref()))?;
             let names = Names::from([(self.entities[entity].name.clone(), Kind::Instance(entity))]);
-            let item = self.template(&mapping.item, &names)?;
+            let item = self.item(&mapping.item, &names, &containers[container])?;
             Ok(Mapping { entity, container, item })
         };
         let items = model.items.iter().map(mapping).collect::<Checked<Vec<Mapping>>>()?;
@@ -50,6 +51,30 @@ impl Reader<'_> {
         })
     }
 
+    /// An item with its id and the properties of its partition key.
+    pub(super) fn item(
+        &self,
+        value: &file::Json,
+        names: &Names,
+        container: &Container,
+    ) -> Checked<Template> {
+        let item = self.template(value, names)?;
+        let lacks = |path: &&String| {
+            let segments: Vec<&str> = path.split('/').skip(1).collect();
+            !item.may_have(&segments)
+        };
+        if !item.may_have(&["id"]) {
+            return self.fail(value.span(), "an item needs an `id`");
+        }
+        match container.partition_key.iter().find(lacks) {
+            Some(path) => self.fail(
+                value.span(),
+                format!("an item of `{}` needs {path}, its partition key", container.name),
+            ),
+            None => Ok(item),
+        }
+    }
+
     pub(super) fn container(&self, container: &file::Container) -> Checked<Container> {
         let partition_key = match container.partition_key.get_ref() {
             file::PartitionKey::Path(path) => vec![path.clone()],
@@ -63,15 +88,16 @@ impl Reader<'_> {
         let scripts = |scripts: &[file::Script]| {
             scripts.iter().map(|script| self.script(script)).collect::<Checked<Vec<Script>>>()
         };
-        Ok(Container {
+        let plain = Container {
             name: container.name.get_ref().clone(),
             partition_key,
-            throughput: container.throughput,
-            indexing: container.indexing.clone(),
-            unique_keys: container.unique_keys.clone(),
+            throughput: None,
+            indexing: None,
+            unique_keys: None,
             procedures: scripts(&container.procedures)?,
             triggers: scripts(&container.triggers)?,
-        })
+        };
+        self.policies(container, plain)
     }
 
     fn script(&self, script: &file::Script) -> Checked<Script> {
@@ -117,7 +143,7 @@ impl Reader<'_> {
     pub(super) fn check(&self, check: &file::Check, place: &Place<'_>) -> Checked<Check> {
         let side = |side: &file::Side| {
             let container = self.at(side.container.span(), place.find(side.container.get_ref()))?;
-            Ok(Side { container, sql: self.sql(&side.sql)?, is_tally: side.tally })
+            Ok(Side { container, sql: self.sql_of_side(side)?, is_tally: side.tally })
         };
         Ok(Check {
             name: check.name.clone(),

@@ -82,7 +82,7 @@ impl Reader<'_> {
         let write = |kind| {
             Ok(Action::Write {
                 kind,
-                item: need(&step.item, "item")?,
+                item: self.written(word, parts)?,
                 before: self.trigger(&step.pre_trigger, parts.container, true)?,
                 after: self.trigger(&step.post_trigger, parts.container, false)?,
             })
@@ -104,6 +104,14 @@ impl Reader<'_> {
             "create" => write(WriteKind::Create),
             "upsert" => write(WriteKind::Upsert),
             _ => write(WriteKind::Replace),
+        }
+    }
+
+    /// The item of a step that writes.
+    fn written(&self, word: &str, parts: &Parts<'_>) -> Checked<Template> {
+        match &parts.step.item {
+            Some(item) => self.item(item, parts.names, parts.container),
+            None => self.fail(parts.span.clone(), format!("a {word} step needs `item`")),
         }
     }
 
@@ -138,10 +146,11 @@ impl Reader<'_> {
             true => Ok((name.clone(), self.template(value, names)?)),
             false => self.fail(value.span(), format!("a parameter is called `@{name}`")),
         };
+        let parameters = step.parameters.iter().map(parameter).collect::<Checked<_>>()?;
         Ok(Action::Query {
-            sql: self.sql(text)?,
+            sql: self.sql(text, &step.parameters)?,
             key: step.key.as_ref().map(|key| self.template(key, names)).transpose()?,
-            parameters: step.parameters.iter().map(parameter).collect::<Checked<_>>()?,
+            parameters,
             page: step.page.map_or(100, i64::from),
         })
     }
