@@ -95,12 +95,12 @@ impl Limit {
         out
     }
 
-    /// The lines that grew most, the first one first. Without lines to compare with, the largest.
+    /// The lines that grew most, the first one first. Without lines that grew, the largest.
     fn grown(&self, cell: &Cell) -> Vec<String> {
         let mut grown: Vec<(f64, String)> = Vec::new();
-        for Shown { what, ru: now, .. } in lines(cell) {
+        for Shown { what, ru: now, count } in lines(cell) {
             match &self.lines {
-                None => grown.push((now, format!("{what} {now:.2}"))),
+                None => grown.push((now, largest(&Shown { what, ru: now, count }))),
                 Some(before) => {
                     let was = before.get(&what).copied().unwrap_or(0.0);
                     grown.push((now - was, format!("{what} grew from {was:.2} to {now:.2}")));
@@ -108,6 +108,10 @@ impl Limit {
             }
         }
         grown.retain(|(growth, _)| *growth > LINE_GROWTH);
+        if grown.is_empty() {
+            // The limit is below the lines that were recorded with it: they are all there is to say.
+            grown = lines(cell).into_iter().map(|line| (line.ru, largest(&line))).collect();
+        }
         grown.sort_by(|a, b| b.0.total_cmp(&a.0));
         grown.into_iter().take(NAMED).map(|(_, text)| text).collect()
     }
@@ -135,6 +139,11 @@ fn lines(cell: &Cell) -> Vec<Shown> {
     let copies =
         copies.into_iter().map(|line| Shown { what: format!("copies: {}", line.what), ..line });
     cell.receipt.shown(cell.executions).into_iter().chain(copies).collect()
+}
+
+/// What is said of a line that is large rather than grown.
+fn largest(line: &Shown) -> String {
+    format!("{} {:.2}", line.what, line.ru)
 }
 
 /// The limit below which a charge lies, at the decimals that are written.
@@ -255,6 +264,12 @@ mod tests {
             said(&grown, &only_limit).unwrap(),
             "items loaded 6.00, copies: items loaded 4.00, bytes loaded 3.00",
             "the largest, where nothing is there to compare with"
+        );
+        let lowered = written.replace("limit = 10.00", "limit = 9.00");
+        assert_eq!(
+            said(&results, &lowered).unwrap(),
+            "items loaded 5.00, bytes loaded 3.00, copies: items loaded 2.00",
+            "the largest, where none grew"
         );
     }
 
