@@ -12,8 +12,8 @@
 //! they happen. Everything else follows from the file: no workload is known here by name.
 //!
 //! LAYOUT     `file`, `read`, `workload` with `expression` (the format); `generate`, `data`
-//!            (instances); `target`, `load`, `steps`, `pipeline`, `run` with `measure`, `verify`
-//!            (requests); `receipt`, `results`, `agreement`, `growth`, `mix`, `lessons`, `table`,
+//!            (instances); `target`, `load`, `steps`, `pipeline`, `run` with `measure`, `verify`,
+//!            `probe` (requests); `receipt`, `results`, `agreement`, `growth`, `mix`, `lessons`, `table`,
 //!            `report` with `chart`, `budget` (numbers); `shelf` (the workloads that come with the
 //!            binary).
 //!
@@ -30,6 +30,7 @@ pub mod lessons;
 pub mod load;
 pub mod mix;
 pub mod pipeline;
+pub mod probe;
 pub mod read;
 pub mod receipt;
 pub mod report;

@@ -48,9 +48,11 @@ fn header(results: &Results) -> String {
         .iter()
         .map(|model| format!("{} in {}", grouped(model.items), model.id))
         .collect();
+    let warning = |text: &String| format!("<p class=\"warning\">{}</p>\n", escape(text));
+    let warnings: String = results.warnings.iter().map(warning).collect();
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n\
-         <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n</header>\n",
+         <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n{warnings}</header>\n",
         escape(&results.title),
         escape(&results.about),
         escape(&results.workload),

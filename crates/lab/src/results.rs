@@ -18,6 +18,8 @@ pub struct Results {
     pub seed: u64,
     /// Whether scale and seed are those of the file, which its figures are for.
     pub is_as_written: bool,
+    /// What makes the numbers mean something else than the workload says.
+    pub warnings: Vec<String>,
     /// What weights are counted per.
     pub per: String,
     pub models: Vec<ModelResult>,
@@ -167,6 +169,7 @@ impl Results {
             "cells": cells,
             "models": self.models.iter().map(|model| self.model_json(model)).collect::<Vec<_>>(),
             "agreement": Agreement::of(self).to_json(),
+            "warnings": self.warnings,
         })
     }
 

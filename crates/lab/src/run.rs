@@ -20,6 +20,7 @@ use crate::load;
 use crate::measure::{Measuring, measure};
 use crate::mix::{self, Measured};
 use crate::pipeline::Runner;
+use crate::probe;
 use crate::results::{Cell, ModelResult, PatternResult, Results};
 use crate::target::Target;
 use crate::workload::{Over, Pattern};
@@ -41,6 +42,8 @@ pub trait Watch: Send + Sync {
     fn set(&self, done: u64);
     /// It has ended.
     fn end(&self);
+    /// Something that whoever reads the numbers should know.
+    fn warn(&self, sentence: &str);
 }
 
 /// Lets a server come to rest: nothing is left to write or to rewrite. Blocks, or says why not.
@@ -56,6 +59,8 @@ pub struct Run {
     pub models: Vec<usize>,
     /// Whether databases of an earlier run are deleted.
     pub replaces: bool,
+    /// Whether the server may have another price list than the workload, because others started it.
+    pub asks_for_prices: bool,
     /// Executions of each pattern instead of what the file says.
     pub repeat: Option<usize>,
     /// What lets the server come to rest between loading and measuring, if there is a way.
@@ -68,6 +73,7 @@ impl Run {
     /// Runs everything.
     pub async fn run(&self) -> Result<Results, Error> {
         let workload = &self.data.workload;
+        let warnings = self.warnings().await?;
         let (mut models, mut measuring) = self.prepare().await?;
         self.settle().await?;
         let mut sweeps = vec![Measured::new(); workload.sweeps.len()];
@@ -80,12 +86,27 @@ impl Run {
             (pattern, workload.models.iter().position(|model| model.id == cell.model))
         };
         cells.sort_by_key(order);
-        let mut results = Results { models, cells, ..self.header() };
+        let mut results = Results { models, cells, warnings, ..self.header() };
         let sweeps = workload.sweeps.iter().zip(&sweeps);
         let sweeps = sweeps
             .map(|(sweep, measured)| mix::sweep(workload, &results, &self.models, sweep, measured));
         results.sweeps = sweeps.collect();
         Ok(results)
+    }
+
+    /// What makes the numbers mean something else than the workload says.
+    async fn warnings(&self) -> Result<Vec<String>, Error> {
+        let Some(wanted) = self.data.workload.ru_profile.as_deref() else { return Ok(Vec::new()) };
+        if !self.asks_for_prices {
+            return Ok(Vec::new());
+        }
+        let found = probe::price_list(&self.client).await?;
+        let Some(found) = found.filter(|found| *found != wanted) else { return Ok(Vec::new()) };
+        let sentence = format!(
+            "The server has the price list {found}; the figures of this workload are for {wanted}."
+        );
+        self.watch.warn(&sentence);
+        Ok(vec![sentence])
     }
 
     /// Where a model is kept.

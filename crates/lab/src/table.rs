@@ -77,7 +77,7 @@ pub fn table(results: &Results) -> String {
         rows.push(row(cell, is_first));
         last = &cell.pattern;
     }
-    columns(&rows, 2) + &totals(results) + &agreement(results)
+    columns(&rows, 2) + &totals(results) + &agreement(results) + &warnings(results)
 }
 
 /// Rows of texts under their heads: the first columns to the left, the others to the right.
@@ -147,6 +147,11 @@ fn totals(results: &Results) -> String {
         let _ = writeln!(out, "  {:<10} {}", model.id, short(results.total(&model.id)));
     }
     out
+}
+
+/// What whoever reads the numbers should know.
+fn warnings(results: &Results) -> String {
+    results.warnings.iter().map(|sentence| format!("\nwarning: {sentence}\n")).collect()
 }
 
 /// How far the run is from what it is compared with; nothing if there is nothing.

@@ -20,6 +20,7 @@ impl Watch for Nobody {
     fn begin(&self, _: &str, _: Counted, _: u64) {}
     fn set(&self, _: u64) {}
     fn end(&self) {}
+    fn warn(&self, _: &str) {}
 }
 
 /// The text of a workload that comes with the binary, with pieces of it replaced.
@@ -48,6 +49,7 @@ fn run_with(flags: &[&str], text: &str, scale: f64) -> Results {
         client: Client::new(&endpoint, Key::development()).unwrap(),
         models,
         replaces: false,
+        asks_for_prices: true,
         repeat: None,
         settle: None,
         watch: Arc::new(Nobody),
@@ -190,4 +192,21 @@ fn what_is_refused_for_lack_of_throughput_is_repeated() {
         let (slow, fast) = (enforced.p50_ms, free.p50_ms);
         assert!(slow < 200.0 + 5.0 * fast, "waiting is no time: {slow} ms, not {fast}");
     }
+}
+
+#[test]
+fn another_price_list_is_noticed() {
+    let check = |server: &str, workload: &str, expect: &[&str]| {
+        let text = edited("person", &[("seed = 1", workload)]);
+        let results = run_with(&["--ru-profile", server], &text, 0.01);
+        assert_eq!(results.warnings, expect, "{server} {workload}");
+        let table = lab::table::table(&results);
+        assert_eq!(table.contains("\nwarning: The server has the price list "), !expect.is_empty());
+    };
+    let differs =
+        "The server has the price list modern; the figures of this workload are for 2019.";
+    check("modern", "ru_profile = '2019'", &[differs]);
+    check("2019", "ru_profile = '2019'", &[]);
+    check("modern", "ru_profile = 'modern'", &[]);
+    check("modern", "seed = 1", &[]);
 }
