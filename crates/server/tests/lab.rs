@@ -8,6 +8,7 @@ mod common;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use client::{Container, Key};
 use common::{Server, fail, succeed, text};
@@ -397,6 +398,29 @@ fn mistakes_are_usage() {
     assert!(fail(2, &["lab", "run", "person", "--model", "x"]).contains("there is no model x"));
     assert!(fail(2, &["lab", "run", "person", "--scale", "0"]).contains("--scale"));
     assert!(fail(2, &["lab", "verify", "person"]).contains("has no checks"));
+    let wrong = lab::shelf::find("person").unwrap().text.replace("weight = 10", "weight = -10");
+    std::fs::write(&file, wrong).unwrap();
+    assert!(
+        fail(2, &["lab", "run", text(&file)]).contains(": a weight is a number from 0, not -10")
+    );
+}
+
+#[test]
+fn flags_that_cannot_be_are_usage() {
+    let directory = tempfile::tempdir().unwrap();
+    let nowhere = directory.path().join("none").join("file");
+    for flag in ["--report", "--json", "--write-budget"] {
+        let begun = Instant::now();
+        let said = fail(2, &["lab", "run", "blog", flag, text(&nowhere)]);
+        assert!(said.contains(&format!("{flag} {} cannot be written: ", text(&nowhere))), "{said}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "nothing was run");
+    }
+    let grow = ["lab", "growth", "person", "--scales", "0.1,0.2", "--json", text(&nowhere)];
+    assert!(fail(2, &grow).contains("--json"));
+    let fine = directory.path().join("fine.html");
+    fail(2, &["lab", "run", "nowhere", "--report", text(&fine)]);
+    assert!(!fine.exists(), "a run that did not begin leaves nothing");
+    assert!(fail(2, &["lab", "run", "person", "--replace"]).contains("--endpoint"));
 }
 
 #[test]
