@@ -143,8 +143,8 @@ impl<'a> Measuring<'a> {
         Ok(executions)
     }
 
-    /// Some of the executions that are timed. Those that read repeat what was charged; those that
-    /// write go on with others, since what was deleted or created is so already.
+    /// Some of the executions that are timed: of the same instances as those that were charged, but
+    /// for those they make.
     async fn turn(
         &mut self,
         at: usize,
@@ -153,9 +153,8 @@ impl<'a> Measuring<'a> {
     ) -> Result<(), Error> {
         let run = self.run;
         let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
-        let first = warmup + if pattern.only_reads() { 0 } else { self.repeat(at) };
         for round in rounds {
-            self.execute(pattern, first + round, None, executions).await?;
+            self.execute(pattern, warmup + round, None, executions).await?;
         }
         Ok(())
     }
