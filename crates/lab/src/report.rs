@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use crate::agreement::{Agreement, Finding};
-use crate::chart::{Row, curves, escape, lollipops, stacked};
+use crate::chart::{Mark, Row, curves, escape, lollipops, stacked};
 use crate::lessons::lessons;
 use crate::receipt::{Receipt, Shown};
 use crate::results::{Cell, PatternResult, Results};
-use crate::table::{bar, difference, grouped, ms, ru, short};
+use crate::table::{columns_of, grouped, ms, ru, short};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -91,7 +91,8 @@ fn agreement(results: &Results) -> String {
     }
 }
 
-fn legend(results: &Results, has_published: bool) -> String {
+/// The models, and what marks mean that belong to none of them.
+fn legend(results: &Results, others: &[(&str, &str)]) -> String {
     let mut out = String::from("<ul class=\"legend\">\n");
     for (at, model) in results.models.iter().enumerate() {
         // Writing to memory cannot fail.
@@ -103,45 +104,59 @@ fn legend(results: &Results, has_published: bool) -> String {
             escape(&model.title)
         );
     }
-    if has_published {
-        out.push_str("<li><i class=\"ring\"></i>published</li>\n");
+    for (class, meaning) in others {
+        let _ = writeln!(out, "<li><i class=\"{class}\"></i>{meaning}</li>");
     }
     out + "</ul>\n"
 }
 
-fn rows(results: &Results, value: impl Fn(&Cell) -> (f64, Option<f64>)) -> Vec<Row> {
+fn rows(results: &Results, mark: impl Fn(&Cell) -> Mark) -> Vec<Row> {
     let row = |pattern: &PatternResult| {
-        let of_model = |id: &&str| results.cell(&pattern.id, id).map_or((0.0, None), &value);
+        let of_model = |id: &&str| results.cell(&pattern.id, id).map(&mark).unwrap_or_default();
         Row {
             label: pattern.id.clone(),
             title: pattern.title.clone(),
-            values: ids(results).iter().map(of_model).collect(),
+            marks: ids(results).iter().map(of_model).collect(),
         }
     };
     results.patterns.iter().map(row).collect()
 }
 
 fn charges(results: &Results) -> String {
-    let has_published = results.cells.iter().any(|cell| cell.published_ru.is_some());
-    let rows = rows(results, |cell| (cell.ru, cell.published_ru));
+    let mut others = Vec::new();
+    if results.cells.iter().any(|cell| cell.propagation_ru > 0.0) {
+        others.push(("hollow", "with keeping copies"));
+    }
+    if results.cells.iter().any(|cell| cell.published_ru.is_some()) {
+        others.push(("ring", "published"));
+    }
+    let rows = rows(results, |cell| Mark {
+        value: cell.ru,
+        more: cell.propagation_ru,
+        published: cell.published_ru,
+    });
     format!(
         "<section id=\"charges\">\n<h2>Request Units per pattern</h2>\n\
-         <p class=\"note\">What the application is charged for one execution. Each step of the scale is ten times the one before.</p>\n\
+         <p class=\"note\">What the application is charged for one execution. The scale is logarithmic.</p>\n\
          {}<figure>{}</figure>\n</section>\n",
-        legend(results, has_published),
+        legend(results, &others),
         lollipops(&rows, &ids(results), &ru, "RU")
     )
 }
 
 fn times(results: &Results) -> String {
-    let has_published = results.cells.iter().any(|cell| cell.published_ms.is_some());
-    let rows = rows(results, |cell| (cell.p50_ms, cell.published_ms));
+    let (mut others, mut elsewhere) = (Vec::new(), "");
+    if results.cells.iter().any(|cell| cell.published_ms.is_some()) {
+        others.push(("ring", "published"));
+        elsewhere = " Published times were measured elsewhere, over a network.";
+    }
+    let rows =
+        rows(results, |cell| Mark { value: cell.p50_ms, more: 0.0, published: cell.published_ms });
     format!(
         "<section id=\"times\">\n<h2>Latency per pattern</h2>\n\
-         <p class=\"note\">Milliseconds until an execution is complete, half of them sooner; requests of one execution follow each other. \
-         Published times were measured elsewhere, over a network.</p>\n\
+         <p class=\"note\">Milliseconds until an execution is complete, half of them sooner; requests of one execution follow each other.{elsewhere}</p>\n\
          {}<figure>{}</figure>\n</section>\n",
-        legend(results, has_published),
+        legend(results, &others),
         lollipops(&rows, &ids(results), &ms, "ms")
     )
 }
@@ -181,50 +196,43 @@ fn sweeps(results: &Results) -> String {
         "<section id=\"sweeps\">\n<h2>Where the better model changes</h2>\n\
          <p class=\"note\">Total RU per {} along one quantity, everything else as it is. A ring marks where another model becomes the cheapest.</p>\n{}",
         escape(&results.per),
-        legend(results, false)
+        legend(results, &[])
     );
     for sweep in &results.sweeps {
         let _ = write!(
             out,
             "<h3>{}</h3>\n<figure>{}</figure>\n",
             escape(&sweep.title),
-            curves(sweep, &ids(results), &sweep.title)
+            curves(sweep, &ids(results), &format!("RU per {}", results.per))
         );
     }
     out + "</section>\n"
 }
 
 fn numbers(results: &Results) -> String {
-    let mut out = String::from(
-        "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th class=\"left\">model</th>\
-         <th>RU</th><th>published</th><th></th><th>copies RU</th><th>copies ms</th><th>requests</th><th>partitions</th>\
-         <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th><th>bar</th></tr>\n",
+    let columns = columns_of(results);
+    let heads: String = columns.iter().map(|column| format!("<th>{}</th>", column.head)).collect();
+    let mut out = format!(
+        "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n\
+         <tr><th></th><th class=\"left\">model</th>{heads}</tr>\n"
     );
     let mut last = "";
-    for cell in &results.cells {
+    for (row, cell) in results.cells.iter().enumerate() {
         let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
         let is_first = cell.pattern != last;
         last = &cell.pattern;
+        let text = |column: &crate::table::Column| match column.head.is_empty() {
+            true => format!("<td class=\"off\">{}</td>", column.texts[row]),
+            false => format!("<td>{}</td>", column.texts[row]),
+        };
         let _ = writeln!(
             out,
-            "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
-             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td>{}</tr>",
             if is_first { " class=\"first\"" } else { "" },
             if is_first { escape(&cell.pattern) } else { String::new() },
             at % 6,
             escape(&cell.model),
-            ru(cell.ru),
-            cell.published_ru.map(ru).unwrap_or_default(),
-            cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default(),
-            if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
-            cell.lag_ms.map(ms).unwrap_or_default(),
-            (cell.requests * 10.0).round() / 10.0,
-            cell.partitions,
-            ms(cell.p50_ms),
-            ms(cell.p95_ms),
-            ms(cell.p99_ms),
-            cell.published_ms.map(ms).unwrap_or_default(),
-            bar(cell),
+            columns.iter().map(text).collect::<String>(),
         );
     }
     out + "</table></div>\n</section>\n"

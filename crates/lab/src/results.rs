@@ -106,6 +106,7 @@ impl Cell {
 pub struct SweepResult {
     pub id: String,
     pub title: String,
+    /// Whether points lie apart by equal factors, and so should be drawn.
     pub is_log: bool,
     /// What the thing is in the workload as it stands.
     pub now: Option<f64>,
