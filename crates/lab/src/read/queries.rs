@@ -2,7 +2,7 @@
 //!
 //! What functions there are, and what they take, is known to the server alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sql::{
     Collection, Count, CountKind, Query, Scalar, ScalarKind, Selection, Source, SourceKind, Step,
@@ -17,7 +17,7 @@ impl Reader<'_> {
     pub(super) fn sql(
         &self,
         text: &Spanned<String>,
-        given: &std::collections::BTreeMap<String, file::Json>,
+        given: &BTreeMap<String, file::Json>,
     ) -> Checked<String> {
         let query = self.parsed(text)?;
         let used = parameters(&query);
@@ -106,13 +106,14 @@ fn output_names(query: &Query) -> Option<Vec<String>> {
             });
             Some(names.collect())
         }
-        Selection::Value { expression, .. } => match &expression.kind {
-            ScalarKind::Object(properties) => {
-                Some(properties.iter().map(|property| property.name.clone()).collect())
+        Selection::Value { expression, .. } => {
+            if let ScalarKind::Object(properties) = &expression.kind {
+                return Some(properties.iter().map(|property| property.name.clone()).collect());
             }
-            ScalarKind::Literal(_) | ScalarKind::Array(_) => Some(Vec::new()),
-            _ => None,
-        },
+            let is_no_object =
+                matches!(expression.kind, ScalarKind::Literal(_) | ScalarKind::Array(_));
+            is_no_object.then(Vec::new)
+        }
     }
 }
 
@@ -163,15 +164,15 @@ impl Scopes {
     }
 
     fn scalar(&mut self, scalar: &Scalar) -> Result<(), String> {
-        match &scalar.kind {
-            ScalarKind::Identifier(name) => self.resolve(name),
-            ScalarKind::Subquery { query, .. } => self.query(query, false),
-            kind => {
-                let mut children = Vec::new();
-                kind.for_each_child(&mut |child| children.push(child));
-                children.into_iter().try_for_each(|child| self.scalar(child))
-            }
+        if let ScalarKind::Identifier(name) = &scalar.kind {
+            return self.resolve(name);
         }
+        if let ScalarKind::Subquery { query, .. } = &scalar.kind {
+            return self.query(query, false);
+        }
+        let mut children = Vec::new();
+        scalar.kind.for_each_child(&mut |child| children.push(child));
+        children.into_iter().try_for_each(|child| self.scalar(child))
     }
 
     fn resolve(&self, name: &str) -> Result<(), String> {
