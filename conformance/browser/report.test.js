@@ -1,7 +1,7 @@
 // Goal: a report of the laboratory is what a reader needs, in a real browser: every chart is drawn,
-// nothing goes wrong, and nothing is asked of anybody.
-// Method: the blog is run at a small scale, and its report opened by a Chromium that tells of every
-// request and every error. With SCREENSHOTS=directory, what it looked like is kept there.
+// every word can be read, nothing goes wrong, and nothing is asked of anybody.
+// Method: all workloads are run at a small scale, and their reports opened by a Chromium that tells of
+// every request and every error. With SCREENSHOTS=directory, what it looked like is kept there.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -15,14 +15,21 @@ import { promisify } from "node:util";
 
 import { startBrowser } from "./browser.js";
 
-const RUN = ["lab", "run", "blog", "--scale", "0.00005", "--repeat", "1"];
+const WORKLOADS = ["authors", "blog", "comments", "hybrid", "person", "portfolio", "publisher"];
+
+/** Runs a workload at a scale at which that takes seconds. */
+const run = (workload, ...flags) => {
+  const scale = workload === "blog" ? "0.00005" : "0.05";
+  const all = ["lab", "run", workload, "--scale", scale, "--repeat", "1", "--in-memory", ...flags];
+  return promisify(execFile)(process.env.COSMOLABE_BIN, all);
+};
 
 let directory, browser, address, cells;
 
 before(async () => {
   directory = await mkdtemp(join(tmpdir(), "cosmolabe-report-"));
   const [report, json] = ["report.html", "results.json"].map((name) => join(directory, name));
-  await promisify(execFile)(process.env.COSMOLABE_BIN, [...RUN, "--report", report, "--json", json]);
+  await run("blog", "--report", report, "--json", json);
   ({ cells } = JSON.parse(await readFile(json, "utf8")));
   address = pathToFileURL(report).href;
   browser = await startBrowser();
@@ -68,12 +75,91 @@ test("every chart is drawn, and nothing is asked of anybody", async () => {
   assert.equal(await page.evaluate(visible, "#times svg .dot"), cells.length);
   assert.equal(await page.evaluate(visible, "#charges svg .ring"), published("published_ru"));
   assert.equal(await page.evaluate(visible, "#times svg .ring"), published("published_ms"));
-  assert.equal(await page.evaluate(visible, "#mix svg .bar"), cells.length);
+  const bars = await page.evaluate(visible, "#mix svg .bar");
+  assert.ok(bars > models && bars <= cells.length, `${bars} bars: slivers are put together`);
+  const copies = cells.filter((cell) => cell.propagation_ru > 0).length;
+  assert.equal(await page.evaluate(visible, "#charges svg .hollow"), copies);
   assert.equal(await page.evaluate(visible, "#sweeps svg .curve"), 3 * models);
   assert.equal(await page.evaluate(visible, "#numbers tr"), cells.length + 1);
   await keep("report-light.png", await page.screenshot());
   assert.deepEqual(page.errors, []);
   assert.deepEqual(page.requests, [address], "the file itself, and nothing else");
+});
+
+/**
+ * Texts of the page that stand on each other, or beyond an edge. Everything that is folded is
+ * unfolded first.
+ */
+const unreadable = () => {
+  document.querySelectorAll("details").forEach((details) => (details.open = true));
+  const texts = [];
+  const add = (text, box) => {
+    if (box.width > 0 && box.height > 0) texts.push({ text, box });
+  };
+  const walker = document.createTreeWalker(document.querySelector("body"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const { parentElement } = node;
+    const isRead = !parentElement.closest("svg, script, style") && parentElement.checkVisibility();
+    if (!isRead || !node.data.trim()) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    for (const box of range.getClientRects()) add(node.data.trim(), box);
+  }
+  for (const text of document.querySelectorAll("svg text")) {
+    const words = [...text.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+    add(words.map((node) => node.data).join(""), text.getBoundingClientRect());
+  }
+  const slack = 1;
+  const common = (a, b) => ({
+    width: Math.min(a.right, b.right) - Math.max(a.left, b.left),
+    height: Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top),
+  });
+  const wrong = [];
+  texts.forEach(({ text, box }, at) => {
+    const { clientWidth } = document.documentElement;
+    if (box.left < -slack || box.right > clientWidth + slack) wrong.push(`${text} is cut off`);
+    for (const other of texts.slice(at + 1)) {
+      const { width, height } = common(box, other.box);
+      if (width > slack && height > slack) wrong.push(`${text} stands on ${other.text}`);
+    }
+  });
+  for (const box of document.querySelectorAll(".scroll, figure")) {
+    if (box.scrollWidth > box.clientWidth + slack) wrong.push(`${box.className || box.localName} is cut off`);
+  }
+  for (const svg of document.querySelectorAll("svg")) {
+    const frame = svg.getBoundingClientRect();
+    for (const text of svg.querySelectorAll("text")) {
+      const { width, height } = text.getBoundingClientRect();
+      const inside = common(frame, text.getBoundingClientRect());
+      const isInside = inside.width > width - slack && inside.height > height - slack;
+      if (!isInside) wrong.push(`${text.textContent} is beyond its chart`);
+    }
+  }
+  return wrong;
+};
+
+for (const workload of WORKLOADS) {
+  test(`every word of ${workload} can be read`, async () => {
+    const file = join(directory, `${workload}.html`);
+    await run(workload, "--report", file);
+    for (const width of [800, 1400]) {
+      const page = await browser.open(pathToFileURL(file).href, { width });
+      await keep(`${workload}-${width}.png`, await page.screenshot());
+      assert.deepEqual(await page.evaluate(unreadable), [], `${workload} at ${width}`);
+      const said = await page.evaluate(visible, "#lessons li");
+      assert.ok(said > 1 && said <= 6, `${said} lessons`);
+      assert.deepEqual(page.errors, []);
+    }
+  });
+}
+
+test("words that cannot be read would have been seen", async () => {
+  const file = join(directory, "unreadable.html");
+  const chart = '<svg viewBox="0 0 100 50"><text x="5" y="20">one</text><text x="9" y="20">two</text></svg>';
+  await writeFile(file, `<body>${chart}<p style="position: absolute; left: -20px">three</p></body>`);
+  const page = await browser.open(pathToFileURL(file).href, { width: 400 });
+  const wrong = await page.evaluate(unreadable);
+  assert.ok(wrong.includes("one stands on two") && wrong.includes("three is cut off"), `${wrong}`);
 });
 
 test("it can be read by day and by night", async () => {

@@ -1,5 +1,7 @@
 //! Several operations in one request, and what became of each.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::{Error, Reply};
@@ -52,6 +54,10 @@ pub struct OperationResult {
     pub etag: Option<String>,
     /// The item.
     pub body: Option<Value>,
+    /// The price in RU.
+    pub charge: f64,
+    /// How long a client should wait before it asks again, if the server says so.
+    pub retry_after: Option<Duration>,
 }
 
 impl Reply {
@@ -69,6 +75,8 @@ fn result(row: &Value) -> Result<OperationResult, Error> {
         status: status.ok_or_else(|| Error::Malformed("no statusCode".into()))?,
         etag: row["eTag"].as_str().map(str::to_owned),
         body: row.get("resourceBody").cloned(),
+        charge: row["requestCharge"].as_f64().unwrap_or(0.0),
+        retry_after: row["retryAfterMilliseconds"].as_u64().map(Duration::from_millis),
     })
 }
 
@@ -90,5 +98,14 @@ mod tests {
         check(Operation::Delete("\""), Some("[1]"), delete);
         let replace = json!({"operationType": "Replace", "id": "a", "resourceBody": {"id": "a"}});
         check(Operation::Replace("a", body), None, replace);
+    }
+
+    #[test]
+    fn results_on_the_wire() {
+        let refused =
+            json!({"statusCode": 429, "requestCharge": 0.38, "retryAfterMilliseconds": 7});
+        let result = result(&refused).unwrap();
+        assert_eq!((result.status, result.charge), (429, 0.38));
+        assert_eq!((result.retry_after, result.etag), (Some(Duration::from_millis(7)), None));
     }
 }

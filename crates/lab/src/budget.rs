@@ -20,7 +20,7 @@ use std::fmt::Write;
 use toml::{Spanned, Table, Value};
 
 use crate::read::{Mistake, line_of, mistake};
-use crate::receipt::Line;
+use crate::receipt::Shown;
 use crate::results::{Cell, Results};
 use crate::workload::Workload;
 
@@ -28,6 +28,8 @@ use crate::workload::Workload;
 const NAMED: usize = 3;
 /// Charges are printed with two decimals; half of the last one is no growth.
 const GROWTH: f64 = 0.005;
+/// A line is rounded so that all add up, by less than a hundredth; so was what it is compared with.
+const LINE_GROWTH: f64 = 0.015;
 
 /// Limits by pattern and model.
 #[derive(Debug, Default)]
@@ -93,20 +95,23 @@ impl Limit {
         out
     }
 
-    /// The lines that grew most, the first one first. Without lines to compare with, the largest.
+    /// The lines that grew most, the first one first. Without lines that grew, the largest.
     fn grown(&self, cell: &Cell) -> Vec<String> {
         let mut grown: Vec<(f64, String)> = Vec::new();
-        for Line { what, charge, .. } in lines(cell) {
-            let now = charge.as_f64();
+        for Shown { what, ru: now, count } in lines(cell) {
             match &self.lines {
-                None => grown.push((now, format!("{what} {now:.2}"))),
+                None => grown.push((now, largest(&Shown { what, ru: now, count }))),
                 Some(before) => {
                     let was = before.get(&what).copied().unwrap_or(0.0);
                     grown.push((now - was, format!("{what} grew from {was:.2} to {now:.2}")));
                 }
             }
         }
-        grown.retain(|(growth, _)| *growth > GROWTH);
+        grown.retain(|(growth, _)| *growth > LINE_GROWTH);
+        if grown.is_empty() {
+            // The limit is below the lines that were recorded with it: they are all there is to say.
+            grown = lines(cell).into_iter().map(|line| (line.ru, largest(&line))).collect();
+        }
         grown.sort_by(|a, b| b.0.total_cmp(&a.0));
         grown.into_iter().take(NAMED).map(|(_, text)| text).collect()
     }
@@ -121,16 +126,24 @@ pub fn write(results: &Results) -> String {
         let (pattern, model) = (key(&cell.pattern), key(&cell.model));
         // Writing to memory cannot fail.
         let _ = writeln!(out, "\n[{pattern}.{model}]\nlimit = {limit:.2}");
-        for Line { what, charge, .. } in lines(cell) {
-            let _ = writeln!(out, "lines.{} = {:.2}", key(&what), charge.as_f64());
+        for Shown { what, ru, .. } in lines(cell) {
+            let _ = writeln!(out, "lines.{} = {ru:.2}", key(&what));
         }
     }
     out
 }
 
 /// All lines of a cell, those of copies behind those of the application.
-fn lines(cell: &Cell) -> Vec<Line> {
-    cell.receipt.lines.iter().cloned().chain(cell.copies_receipt.of_copies()).collect()
+fn lines(cell: &Cell) -> Vec<Shown> {
+    let copies = cell.copies_receipt.shown(cell.executions);
+    let copies =
+        copies.into_iter().map(|line| Shown { what: format!("copies: {}", line.what), ..line });
+    cell.receipt.shown(cell.executions).into_iter().chain(copies).collect()
+}
+
+/// What is said of a line that is large rather than grown.
+fn largest(line: &Shown) -> String {
+    format!("{} {:.2}", line.what, line.ru)
 }
 
 /// The limit below which a charge lies, at the decimals that are written.
@@ -178,7 +191,7 @@ mod tests {
     use model::RequestCharge;
 
     use super::*;
-    use crate::receipt::Receipt;
+    use crate::receipt::{Line, Receipt};
     use crate::shelf;
 
     fn workload() -> Workload {
@@ -251,6 +264,12 @@ mod tests {
             said(&grown, &only_limit).unwrap(),
             "items loaded 6.00, copies: items loaded 4.00, bytes loaded 3.00",
             "the largest, where nothing is there to compare with"
+        );
+        let lowered = written.replace("limit = 10.00", "limit = 9.00");
+        assert_eq!(
+            said(&results, &lowered).unwrap(),
+            "items loaded 5.00, bytes loaded 3.00, copies: items loaded 2.00",
+            "the largest, where none grew"
         );
     }
 

@@ -29,7 +29,7 @@ pub struct File {
     pub scale: Option<Spanned<f64>>,
     pub repeat: Option<Spanned<usize>>,
     pub warmup: Option<usize>,
-    pub ru_profile: Option<String>,
+    pub ru_profile: Option<Text>,
     pub per: Option<String>,
     pub bar: Option<Spanned<f64>>,
     #[serde(default)]
@@ -140,9 +140,9 @@ pub struct Model {
 pub struct Container {
     pub name: Text,
     pub partition_key: Spanned<PartitionKey>,
-    pub throughput: Option<u32>,
-    pub indexing: Option<Value>,
-    pub unique_keys: Option<Value>,
+    pub throughput: Option<Spanned<u32>>,
+    pub indexing: Option<Json>,
+    pub unique_keys: Option<Json>,
     #[serde(default)]
     pub procedures: Vec<Script>,
     #[serde(default)]

@@ -3,14 +3,15 @@
 //! Every scale has a server of its own, so that no data takes cache from other data. All are
 //! loaded first; then scales and models take turns in each pattern, as models do in a run.
 //!
-//! ELSEWHERE  Loading, turns and cells: `run`.
+//! ELSEWHERE  Loading: `run`. Turns and cells: `measure`.
 
 use serde_json::{Value, json};
 
 use crate::Error;
 use crate::expression::number;
+use crate::measure::measure_plainly;
 use crate::results::{Cell, rounded};
-use crate::run::{Counted, Run, in_turns};
+use crate::run::{Counted, Run};
 use crate::table::{columns, ms, ru};
 
 /// Patterns on data of several sizes.
@@ -45,7 +46,7 @@ impl Growth {
         let (reads, _) = first.data.workload.reads_and_writes();
         first.watch.begin("measure", Counted::Patterns, reads.len() as u64);
         for (done, at) in reads.iter().enumerate() {
-            let cells = in_turns(&mut places, *at).await?;
+            let cells = measure_plainly(&mut places, *at).await?;
             rows.extend(
                 (0..first.models.len()).map(|model| row(&cells, model, first.models.len())),
             );

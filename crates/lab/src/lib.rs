@@ -12,9 +12,10 @@
 //! they happen. Everything else follows from the file: no workload is known here by name.
 //!
 //! LAYOUT     `file`, `read`, `workload` with `expression` (the format); `generate`, `data`
-//!            (instances); `target`, `load`, `steps`, `pipeline`, `run`, `verify` (requests); `receipt`,
-//!            `results`, `agreement`, `growth`, `mix`, `lessons`, `table`, `report` with `chart`, `budget`
-//!            (numbers); `shelf` (the workloads that come with the binary).
+//!            (instances); `target`, `load`, `steps`, `pipeline`, `run` with `measure`, `verify`,
+//!            `probe` (requests); `receipt`, `results`, `agreement`, `growth`, `mix`, `lessons`, `table`,
+//!            `report` with `chart`, `budget` (numbers); `shelf` (the workloads that come with the
+//!            binary).
 //!
 //! **`lab` speaks REST like any other program: it knows `client`, and nothing of the server.**
 
@@ -29,6 +30,7 @@ pub mod lessons;
 pub mod load;
 pub mod mix;
 pub mod pipeline;
+pub mod probe;
 pub mod read;
 pub mod receipt;
 pub mod report;
@@ -43,6 +45,7 @@ pub mod workload;
 
 mod chart;
 mod error;
+mod measure;
 
 pub use data::Data;
 pub use error::Error;

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use client::Operation;
+use client::{Operation, OperationResult};
 use tokio::task::JoinSet;
 
 use crate::Error;
 use crate::data::{Binding, Data, Environment};
-use crate::target::{Tally, Target, key_of_item};
+use crate::target::{PATIENCE, Tally, Target, is_for_now, key_of_item, pause};
 
 /// Items of one request.
 const STRETCH: u64 = 100;
@@ -109,24 +110,58 @@ async fn send(
     send_bulk(target, &container.name, &bodies, tally).await
 }
 
+/// Sends items, and those again that are refused for now (T2).
 async fn send_bulk(
     target: &Target,
     container: &str,
     bodies: &[(String, String)],
     tally: &mut Tally,
 ) -> Result<(), Error> {
+    let mut left: Vec<&(String, String)> = bodies.iter().collect();
+    let mut accepted = Instant::now();
+    while !left.is_empty() {
+        let sent = Instant::now();
+        let results = send_some(target, container, &left, tally).await?;
+        let retry_after = results.iter().filter_map(|result| result.retry_after).max();
+        let refused = left.iter().zip(&results).filter(|(_, result)| is_for_now(result.status));
+        let refused: Vec<_> = refused.map(|(body, _)| *body).collect();
+        if refused.len() < left.len() {
+            accepted = Instant::now();
+        }
+        if accepted.elapsed() > PATIENCE {
+            return Err(no_item(container, "they are refused for now, again and again"));
+        }
+        if !refused.is_empty() {
+            pause(sent, retry_after, tally).await;
+        }
+        left = refused;
+    }
+    Ok(())
+}
+
+/// Sends items once. What is not refused for now is done, or an error.
+async fn send_some(
+    target: &Target,
+    container: &str,
+    bodies: &[&(String, String)],
+    tally: &mut Tally,
+) -> Result<Vec<OperationResult>, Error> {
     let operations: Vec<(String, Operation<'_>)> =
         bodies.iter().map(|(key, body)| (key.clone(), Operation::Upsert(body))).collect();
     let what = format!("load {container}");
     let request = target.container(container).bulk(&operations).minimal();
-    let reply = target.send(&what, &request, tally).await?;
-    let results = reply.results();
-    let results = results.map_err(|source| Error::Request { what: what.clone(), source })?;
-    match results.iter().find(|result| result.status >= 400) {
-        None => Ok(()),
-        Some(result) => {
-            let message = format!("an item was refused with status {}", result.status);
-            Err(Error::Step { what, message })
-        }
+    let mut own = tally.fresh();
+    let reply = target.send(&what, &request, &mut own).await?;
+    let results = reply.results().map_err(|source| Error::Request { what, source })?;
+    let is_wrong = |status: u16| status >= 400 && !is_for_now(status);
+    if let Some(result) = results.iter().find(|result| is_wrong(result.status)) {
+        return Err(no_item(container, &format!("one was refused with status {}", result.status)));
     }
+    own.forget(results.iter().filter(|result| is_for_now(result.status)));
+    tally.add(&own);
+    Ok(results)
+}
+
+fn no_item(container: &str, message: &str) -> Error {
+    Error::Step { what: format!("load items of {container}"), message: message.to_owned() }
 }

@@ -14,6 +14,8 @@ use crate::workload::{Over, Sweep, Workload};
 
 /// Points of a curve.
 const POINTS: usize = 121;
+/// The share of an even axis in whose beginning a crossing would be hard to see.
+const EARLY: f64 = 0.1;
 /// Halvings between two points, until a crossing is exact enough.
 const HALVINGS: usize = 40;
 
@@ -33,7 +35,16 @@ impl Scope for Drivers<'_> {
 
 /// How often a pattern happens.
 pub fn weight(expression: &Expression, drivers: &BTreeMap<String, f64>) -> f64 {
-    expression.evaluate(&Drivers(drivers)).ok().and_then(|value| value.as_f64()).unwrap_or(0.0)
+    number_of(expression, drivers).unwrap_or(0.0)
+}
+
+/// The value of an expression over drivers, or why it has none.
+pub(crate) fn number_of(
+    expression: &Expression,
+    drivers: &BTreeMap<String, f64>,
+) -> Result<f64, String> {
+    let value = expression.evaluate(&Drivers(drivers))?;
+    value.as_f64().ok_or_else(|| format!("a weight is a number, not {value}"))
 }
 
 /// Charges measured at points of a count: by pattern and model, (count, RU).
@@ -77,13 +88,19 @@ pub fn sweep(
         models.iter().map(|model| total(&weights, *model, x)).collect()
     };
     let (from, to, now) = bounds(workload, &sweep.over);
-    let xs = spread(from, to, sweep.is_log && from > 0.0);
+    let mut is_log = sweep.is_log && from > 0.0;
+    let mut xs = spread(from, to, is_log);
+    let is_early = |crossing: &Crossing| crossing.x - from < (to - from) * EARLY;
+    if from >= 0.0 && !is_log && crossings(&xs, &costs).iter().any(is_early) {
+        is_log = true;
+        xs = spread(from, to, is_log);
+    }
     let rows: Vec<Vec<f64>> = xs.iter().map(|x| costs(*x)).collect();
     let curve = |model: usize| rows.iter().map(|row| row[model]).collect();
     SweepResult {
         id: sweep.id.clone(),
         title: sweep.title.clone(),
-        is_log: sweep.is_log && from > 0.0,
+        is_log,
         now,
         curves: (0..models.len()).map(curve).collect(),
         crossings: crossings(&xs, &costs),
@@ -107,12 +124,14 @@ fn bounds(workload: &Workload, over: &Over) -> (f64, f64, Option<f64>) {
     }
 }
 
-/// Points from one number to another, evenly or by equal factors.
+/// Points from one number to another, evenly or by equal factors; from 0, by equal factors of what
+/// is one more.
 fn spread(from: f64, to: f64, is_log: bool) -> Vec<f64> {
     let at = |n: usize| {
         let share = n as f64 / (POINTS - 1) as f64;
         match is_log {
-            true => from * (to / from).powf(share),
+            true if from > 0.0 => from * (to / from).powf(share),
+            true => (share * to.ln_1p()).exp_m1(),
             false => from + (to - from) * share,
         }
     };
@@ -172,6 +191,9 @@ mod tests {
         assert_eq!((found[0].below, found[0].above), (1, 0));
         let logarithmic = crossings(&spread(1.0, 1000.0, true), &costs);
         assert!((logarithmic[0].x - 30.0).abs() < 1e-6);
+        let from_zero = spread(0.0, 1000.0, true);
+        assert!(from_zero[0] == 0.0 && (from_zero[POINTS - 1] - 1000.0).abs() < 1e-6);
+        assert!((crossings(&from_zero, &costs)[0].x - 30.0).abs() < 1e-6);
     }
 
     #[test]

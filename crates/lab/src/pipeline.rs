@@ -194,7 +194,8 @@ impl<'d> Runner<'d> {
         }
         let (id, key) = self.lease_key(&self.leases[at])?;
         let request = self.target.container(LEASES).read(&key, &id);
-        let reply = self.target.client.send(&request).await.map_err(lease_unread)?;
+        let reply =
+            self.target.exchange(&request, &mut Tally::default()).await.map_err(lease_unread)?;
         let lease = reply.json().unwrap_or_default();
         if lease["owner"] != *owner || lease["renewed"] != sent_ms {
             return given;
@@ -247,7 +248,7 @@ impl<'d> Runner<'d> {
         };
         let (id, key) = self.lease_key(&lease)?;
         let leases = self.target.container(LEASES);
-        match self.target.client.send(&leases.read(&key, &id)).await {
+        match self.target.exchange(&leases.read(&key, &id), &mut Tally::default()).await {
             Ok(reply) => {
                 let body = reply.json().unwrap_or_default();
                 if !self.may_take(&body) {
@@ -257,7 +258,7 @@ impl<'d> Runner<'d> {
                 lease.etag = reply.etag().unwrap_or_default().to_owned();
                 let request = leases.replace(&key, &id, self.lease_body(&lease).to_string());
                 let request = request.if_match(&lease.etag); // P2
-                let reply = self.target.client.send(&request).await;
+                let reply = self.target.exchange(&request, &mut Tally::default()).await;
                 lease.etag = self.etag_of(pipeline, reply)?;
             }
             Err(error) if error.status() == Some(404) => {
@@ -265,7 +266,7 @@ impl<'d> Runner<'d> {
                     lease.continuation = self.position_now(&lease).await?;
                 }
                 let request = leases.create(&key, self.lease_body(&lease).to_string());
-                let reply = self.target.client.send(&request).await;
+                let reply = self.target.exchange(&request, &mut Tally::default()).await;
                 lease.etag = self.etag_of(pipeline, reply)?;
             }
             Err(source) => return Err(lease_unread(source)),
@@ -374,7 +375,7 @@ impl<'d> Runner<'d> {
         let body = self.lease_body(lease).to_string();
         let request = self.target.container(LEASES).replace(&key, &id, body).if_match(&lease.etag);
         let request = tally.asks(request);
-        let reply = self.target.client.send(&request).await;
+        let reply = self.target.exchange(&request, tally).await;
         if let Ok(reply) = &reply {
             tally.count(reply);
         }

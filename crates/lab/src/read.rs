@@ -3,7 +3,12 @@
 //! Checks go from top to bottom: entities, samples, models, patterns, sweeps. The first mistake is
 //! reported with its line (W2); what compiles has no names left to look up (W1).
 
+mod models;
 mod patterns;
+mod policies;
+mod queries;
+mod steps;
+mod sweeps;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,10 +19,7 @@ use toml::Spanned;
 use crate::expression::{Each, Expression, Path, Step as PathStep, Template};
 use crate::file;
 use crate::generate::{Generator, parse_day};
-use crate::workload::{
-    Action, Check, Container, Entity, Mapping, Model, Over, Pattern, Pipeline, Reference, Sample,
-    Script, Side, Step, Sweep, Workload, WriteKind,
-};
+use crate::workload::{Entity, Model, Pattern, Reference, Sample, Workload};
 
 use patterns::Usual;
 
@@ -81,6 +83,9 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
+/// Price lists of servers.
+const RU_PROFILES: [&str; 2] = ["2019", "modern"];
+
 /// What a name stands for, as far as it is known before anything runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -134,7 +139,9 @@ impl Reader<'_> {
         let patterns = patterns.collect::<Checked<Vec<Pattern>>>()?;
         let mut sweeps = Vec::new();
         for sweep in &file.sweeps {
-            sweeps.push(self.sweep(sweep, &file.drivers)?);
+            let checked = self.sweep(sweep, &file.drivers)?;
+            self.weights_along(sweep, &checked, &patterns, &file.drivers)?;
+            sweeps.push(checked);
         }
         if models.is_empty() || patterns.is_empty() {
             return self.fail(0..0, "a workload needs at least one model and one pattern");
@@ -154,7 +161,7 @@ impl Reader<'_> {
             scale,
             repeat,
             warmup: file.warmup.unwrap_or(2),
-            ru_profile: file.ru_profile,
+            ru_profile: self.ru_profile(&file.ru_profile)?,
             per: file.per.unwrap_or_else(|| "day".to_owned()),
             drivers: file.drivers,
             entities: self.entities,
@@ -163,6 +170,17 @@ impl Reader<'_> {
             patterns,
             sweeps,
         })
+    }
+
+    fn ru_profile(&self, name: &Option<Spanned<String>>) -> Checked<Option<String>> {
+        match name {
+            Some(name) if !RU_PROFILES.contains(&&name.get_ref()[..]) => self.fail(
+                name.span(),
+                format!("there is no price list `{}`; there are 2019, modern", name.get_ref()),
+            ),
+            Some(name) => Ok(Some(name.get_ref().clone())),
+            None => Ok(None),
+        }
     }
 
     fn positive(&self, number: &Option<Spanned<usize>>, default: usize) -> Checked<usize> {
@@ -280,281 +298,6 @@ impl Reader<'_> {
         Ok(Sample { name, entity, of, counts })
     }
 
-    fn model(&self, model: &file::Model) -> Checked<Model> {
-        self.unique(model.containers.iter().map(|container| &container.name), "container")?;
-        let containers = model.containers.iter().map(|container| self.container(container));
-        let containers = containers.collect::<Checked<Vec<Container>>>()?;
-        let place = Place { containers: &containers };
-        let mapping = |mapping: &file::Mapping| {
-            let entity = self.entity_named(&mapping.entity)?;
-            let container =
-                self.at(mapping.container.span(), place.find(mapping.container.get_ref()))?;
-            let names = Names::from([(self.entities[entity].name.clone(), Kind::Instance(entity))]);
-            let item = self.template(&mapping.item, &names)?;
-            Ok(Mapping { entity, container, item })
-        };
-        let items = model.items.iter().map(mapping).collect::<Checked<Vec<Mapping>>>()?;
-        let pipelines = model.pipelines.iter().map(|pipeline| self.pipeline(pipeline, &place));
-        let pipelines = pipelines.collect::<Checked<Vec<Pipeline>>>()?;
-        let checks = model.checks.iter().map(|check| self.check(check, &place));
-        let checks = checks.collect::<Checked<Vec<Check>>>()?;
-        Ok(Model {
-            id: model.id.get_ref().clone(),
-            title: model.title.clone().unwrap_or_else(|| model.id.get_ref().clone()),
-            about: model.about.clone().unwrap_or_default(),
-            containers,
-            items,
-            pipelines,
-            checks,
-        })
-    }
-
-    fn container(&self, container: &file::Container) -> Checked<Container> {
-        let partition_key = match container.partition_key.get_ref() {
-            file::PartitionKey::Path(path) => vec![path.clone()],
-            file::PartitionKey::Levels(paths) => paths.clone(),
-        };
-        let is_path = |path: &String| path.len() > 1 && path.starts_with('/');
-        if partition_key.is_empty() || !partition_key.iter().all(is_path) {
-            return self
-                .fail(container.partition_key.span(), "a partition key is a path such as /id");
-        }
-        let scripts = |scripts: &[file::Script]| {
-            scripts.iter().map(|script| self.script(script)).collect::<Checked<Vec<Script>>>()
-        };
-        Ok(Container {
-            name: container.name.get_ref().clone(),
-            partition_key,
-            throughput: container.throughput,
-            indexing: container.indexing.clone(),
-            unique_keys: container.unique_keys.clone(),
-            procedures: scripts(&container.procedures)?,
-            triggers: scripts(&container.triggers)?,
-        })
-    }
-
-    fn script(&self, script: &file::Script) -> Checked<Script> {
-        let file = script.file.get_ref();
-        let body = (self.source.beside)(file).map_err(|error| format!("{file}: {error}"));
-        let is_before = match script.kind.as_ref().map(|kind| &kind.get_ref()[..]) {
-            Some("pre") => true,
-            Some("post") | None => false,
-            Some(other) => {
-                let span = script.kind.as_ref().map_or(0..0, Spanned::span);
-                return self.fail(span, format!("a trigger is `pre` or `post`, not `{other}`"));
-            }
-        };
-        Ok(Script {
-            name: script.name.clone(),
-            body: self.at(script.file.span(), body)?,
-            is_before,
-            operation: script.operation.clone().unwrap_or_else(|| "All".to_owned()),
-        })
-    }
-
-    fn pipeline(&self, pipeline: &file::Pipeline, place: &Place<'_>) -> Checked<Pipeline> {
-        let source = self.at(pipeline.source.span(), place.find(pipeline.source.get_ref()))?;
-        let from_beginning = match pipeline.start.as_ref().map(|start| &start.get_ref()[..]) {
-            Some("beginning") | None => true,
-            Some("now") => false,
-            Some(other) => {
-                let span = pipeline.start.as_ref().map_or(0..0, Spanned::span);
-                let message = format!("a pipeline starts at `beginning` or `now`, not `{other}`");
-                return self.fail(span, message);
-            }
-        };
-        let mut names = Names::from([("change".to_owned(), Kind::Any)]);
-        let when = self.condition(&pipeline.when, &names)?;
-        let steps = self.steps(&pipeline.steps, place, &mut names)?;
-        Ok(Pipeline { name: pipeline.name.get_ref().clone(), source, from_beginning, when, steps })
-    }
-
-    fn check(&self, check: &file::Check, place: &Place<'_>) -> Checked<Check> {
-        let side = |side: &file::Side| {
-            let container = self.at(side.container.span(), place.find(side.container.get_ref()))?;
-            Ok(Side { container, sql: self.sql(&side.sql)?, is_tally: side.tally })
-        };
-        Ok(Check {
-            name: check.name.clone(),
-            copies: side(&check.copies)?,
-            sources: side(&check.sources)?,
-            is_complete: check.complete,
-            missing: check.missing.clone(),
-        })
-    }
-
-    fn sql(&self, text: &Spanned<String>) -> Checked<String> {
-        let parsed = sql::parse(text.get_ref()).map(|_| text.get_ref().clone());
-        self.at(text.span(), parsed.map_err(|error| format!("the query is wrong: {error}")))
-    }
-
-    fn steps(
-        &self,
-        steps: &[Spanned<file::Step>],
-        place: &Place<'_>,
-        names: &mut Names,
-    ) -> Checked<Vec<Step>> {
-        steps.iter().map(|step| self.step(step.get_ref(), step.span(), place, names)).collect()
-    }
-
-    fn step(
-        &self,
-        step: &file::Step,
-        span: Range<usize>,
-        place: &Place<'_>,
-        names: &mut Names,
-    ) -> Checked<Step> {
-        let words = [
-            ("read", &step.read),
-            ("query", &step.query),
-            ("create", &step.create),
-            ("upsert", &step.upsert),
-            ("replace", &step.replace),
-            ("delete", &step.delete),
-            ("execute", &step.execute),
-        ];
-        let given: Vec<_> =
-            words.iter().filter_map(|(word, text)| Some((*word, text.as_ref()?))).collect();
-        let [(word, target)] = given[..] else {
-            return self.fail(
-                span,
-                "a step is one of read, query, create, upsert, replace, delete, execute",
-            );
-        };
-        let container = self.at(target.span(), place.find(target.get_ref()))?;
-        let mut inner = names.clone();
-        let each = match &step.each {
-            None => None,
-            Some(text) => {
-                let each = self.at(text.span(), Each::parse(text.get_ref(), usize::MAX))?;
-                let kind = self.at(text.span(), self.check_each(&each, names))?;
-                inner.insert(each.name.clone(), kind);
-                Some(each)
-            }
-        };
-        let when = self.condition(&step.when, &inner)?;
-        let parts = Parts { step, span, names: &inner, container: &place.containers[container] };
-        let action = self.action(word, &parts)?;
-        let bind = step.bind.as_ref().map(|bind| bind.get_ref().clone());
-        if let Some(bind) = &bind {
-            names.insert(bind.clone(), Kind::Any);
-        }
-        Ok(Step { container, action, each, when, bind })
-    }
-
-    fn action(&self, word: &str, parts: &Parts<'_>) -> Checked<Action> {
-        let Parts { step, names, .. } = parts;
-        let need = |value: &Option<file::Json>, name: &str| match value {
-            Some(value) => self.template(value, names),
-            None => self.fail(parts.span.clone(), format!("a {word} step needs `{name}`")),
-        };
-        let write = |kind| {
-            Ok(Action::Write {
-                kind,
-                item: need(&step.item, "item")?,
-                before: self.trigger(&step.pre_trigger, parts.container, true)?,
-                after: self.trigger(&step.post_trigger, parts.container, false)?,
-            })
-        };
-        let used: &[&str] = match word {
-            "read" | "delete" => &["id", "key"],
-            "query" => &["sql", "key", "parameters", "page"],
-            "execute" => &["procedure", "key", "arguments"],
-            _ => &["item", "pre_trigger", "post_trigger"],
-        };
-        self.refuse_others(word, used, parts)?;
-        match word {
-            "read" => Ok(Action::Read { id: need(&step.id, "id")?, key: need(&step.key, "key")? }),
-            "delete" => {
-                Ok(Action::Delete { id: need(&step.id, "id")?, key: need(&step.key, "key")? })
-            }
-            "query" => self.query(parts),
-            "execute" => self.execute(parts, need(&step.key, "key")?),
-            "create" => write(WriteKind::Create),
-            "upsert" => write(WriteKind::Upsert),
-            _ => write(WriteKind::Replace),
-        }
-    }
-
-    fn refuse_others(&self, word: &str, used: &[&str], parts: &Parts<'_>) -> Checked<()> {
-        let step = parts.step;
-        let given = [
-            ("id", step.id.is_some()),
-            ("key", step.key.is_some()),
-            ("sql", step.sql.is_some()),
-            ("parameters", !step.parameters.is_empty()),
-            ("page", step.page.is_some()),
-            ("item", step.item.is_some()),
-            ("procedure", step.procedure.is_some()),
-            ("arguments", step.arguments.is_some()),
-            ("pre_trigger", step.pre_trigger.is_some()),
-            ("post_trigger", step.post_trigger.is_some()),
-        ];
-        match given.iter().find(|(name, is_given)| *is_given && !used.contains(name)) {
-            Some((name, _)) => {
-                self.fail(parts.span.clone(), format!("a {word} step has no `{name}`"))
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn query(&self, parts: &Parts<'_>) -> Checked<Action> {
-        let Parts { step, names, .. } = parts;
-        let Some(text) = &step.sql else {
-            return self.fail(parts.span.clone(), "a query step needs `sql`");
-        };
-        let parameter = |(name, value): (&String, &file::Json)| match name.starts_with('@') {
-            true => Ok((name.clone(), self.template(value, names)?)),
-            false => self.fail(value.span(), format!("a parameter is called `@{name}`")),
-        };
-        Ok(Action::Query {
-            sql: self.sql(text)?,
-            key: step.key.as_ref().map(|key| self.template(key, names)).transpose()?,
-            parameters: step.parameters.iter().map(parameter).collect::<Checked<_>>()?,
-            page: step.page.map_or(100, i64::from),
-        })
-    }
-
-    fn execute(&self, parts: &Parts<'_>, key: Template) -> Checked<Action> {
-        let Some(name) = &parts.step.procedure else {
-            return self.fail(parts.span.clone(), "an execute step needs `procedure`");
-        };
-        let procedure = name.get_ref().clone();
-        if !parts.container.procedures.iter().any(|script| script.name == procedure) {
-            let container = &parts.container.name;
-            let message = format!("container `{container}` has no procedure `{procedure}`");
-            return self.fail(name.span(), message);
-        }
-        let arguments = match &parts.step.arguments {
-            None => Template::Array(Vec::new()),
-            Some(arguments) if arguments.get_ref().is_array() => {
-                self.template(arguments, parts.names)?
-            }
-            Some(arguments) => return self.fail(arguments.span(), "`arguments` is an array"),
-        };
-        Ok(Action::Execute { procedure, key, arguments })
-    }
-
-    fn trigger(
-        &self,
-        name: &Option<Spanned<String>>,
-        container: &Container,
-        is_before: bool,
-    ) -> Checked<Option<String>> {
-        let Some(name) = name else { return Ok(None) };
-        let is_it =
-            |script: &&Script| script.name == *name.get_ref() && script.is_before == is_before;
-        match container.triggers.iter().find(is_it) {
-            Some(script) => Ok(Some(script.name.clone())),
-            None => {
-                let (word, name_text) = (if is_before { "pre" } else { "post" }, name.get_ref());
-                let message =
-                    format!("container `{}` has no {word}-trigger `{name_text}`", container.name);
-                self.fail(name.span(), message)
-            }
-        }
-    }
-
     fn condition(
         &self,
         text: &Option<Spanned<String>>,
@@ -630,89 +373,6 @@ impl Reader<'_> {
     fn related(&self, entity: usize, name: &str) -> Option<Related> {
         related(&self.entities, entity, name)
     }
-
-    fn sweep(&mut self, sweep: &file::Sweep, drivers: &BTreeMap<String, f64>) -> Checked<Sweep> {
-        let id = sweep.id.get_ref().clone();
-        let over = match (&sweep.driver, &sweep.sample) {
-            (Some(driver), None) => self.over_driver(sweep, driver, drivers)?,
-            (None, Some(sample)) => self.over_count(sweep, sample)?,
-            (Some(_), Some(_)) | (None, None) => {
-                return self.fail(sweep.id.span(), "a sweep has a `driver`, or a `sample`");
-            }
-        };
-        let title = sweep.title.clone().unwrap_or_else(|| id.clone());
-        Ok(Sweep { id, title, is_log: sweep.log, over })
-    }
-
-    fn over_driver(
-        &self,
-        sweep: &file::Sweep,
-        driver: &Spanned<String>,
-        drivers: &BTreeMap<String, f64>,
-    ) -> Checked<Over> {
-        let name = driver.get_ref().clone();
-        if !drivers.contains_key(&name) {
-            return self.fail(driver.span(), format!("there is no driver `{name}`"));
-        }
-        match (sweep.from, sweep.to) {
-            (Some(from), Some(to)) if from < to && (!sweep.log || from > 0.0) => {
-                Ok(Over::Driver { name, from, to })
-            }
-            _ => self.fail(driver.span(), "it needs `from` below `to`, above 0 if `log`"),
-        }
-    }
-
-    /// Adds a sample for each point; it belongs to no other sample, so that those keep their counts.
-    fn over_count(&mut self, sweep: &file::Sweep, sample: &Spanned<String>) -> Checked<Over> {
-        let found = self.samples.iter().position(|known| known.name == *sample.get_ref());
-        let Some(at) = found else {
-            return self.fail(sample.span(), format!("there is no sample `{}`", sample.get_ref()));
-        };
-        let (Some(child), Some(points)) = (&sweep.child, &sweep.points) else {
-            return self.fail(sample.span(), "a sweep over a sample needs `child` and `points`");
-        };
-        let child_at = self.entity_named(child)?;
-        let base = self.samples[at].clone();
-        if self.entities[child_at].parent != Some(base.entity) {
-            return self.fail(child.span(), format!("`{}` is not counted per it", child.get_ref()));
-        }
-        let is_rising = points.get_ref().is_sorted_by(|a, b| a < b);
-        if points.get_ref().len() < 2 || !is_rising {
-            return self.fail(points.span(), "`points` are at least two rising numbers");
-        }
-        let mut samples = Vec::new();
-        for &count in points.get_ref() {
-            let mut counts = base.counts.clone();
-            counts.retain(|(entity, _)| *entity != child_at);
-            counts.push((child_at, count));
-            let name = format!("{}@{}={count}", base.name, child.get_ref());
-            samples.push((count, self.samples.len()));
-            self.samples.push(Sample { name, entity: base.entity, of: None, counts });
-        }
-        Ok(Over::Count { sample: at, points: samples })
-    }
-}
-
-/// The containers a step can name.
-struct Place<'a> {
-    containers: &'a [Container],
-}
-
-impl Place<'_> {
-    fn find(&self, name: &str) -> Result<usize, String> {
-        self.containers.iter().position(|container| container.name == name).ok_or_else(|| {
-            let known: Vec<&str> = self.containers.iter().map(|known| &known.name[..]).collect();
-            format!("there is no container `{name}` in this model; there are {}", known.join(", "))
-        })
-    }
-}
-
-/// A step under check.
-struct Parts<'a> {
-    step: &'a file::Step,
-    span: Range<usize>,
-    names: &'a Names,
-    container: &'a Container,
 }
 
 /// What a name means on an instance.

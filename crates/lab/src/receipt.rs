@@ -9,14 +9,19 @@
 //! ```
 //!
 //! INVARIANTS
-//! (L1) The lines add up to the charges of all requests, exactly: they are kept in the units of
-//!      the server, and only what people read is rounded.
+//! (L1) The lines of a cell add up to its charge, exactly. A charge is what the server prints, in
+//!      hundredths of an RU; what this leaves of single requests is shared among all lines.
+//! (L2) What people read adds up as well: lines are rounded to hundredths whose sum is that of the
+//!      rounded total.
 
 use client::{Reply, headers};
 use model::RequestCharge;
 use serde_json::{Value, json};
 
-use crate::expression::number;
+use crate::results::rounded;
+
+/// Units of a hundredth of an RU.
+const HUNDREDTH: u64 = RequestCharge::ONE.raw() / 100;
 
 /// The itemised charge of several requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,13 +41,39 @@ pub struct Line {
     pub charge: RequestCharge,
 }
 
+/// One kind of work in one of several executions, as people read it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shown {
+    /// What was paid for.
+    pub what: String,
+    /// How many of it, on average.
+    pub count: f64,
+    /// For how much: whole hundredths (L2).
+    pub ru: f64,
+}
+
+/// An exact charge in RU, nothing rounded.
+pub(crate) fn exact(charge: RequestCharge) -> f64 {
+    charge.raw() as f64 / RequestCharge::ONE.raw() as f64
+}
+
 impl Receipt {
-    /// Adds the receipt of an answer. One without is no receipt, and adds nothing.
+    /// Adds the receipt of an answer. What has none is a line of its own.
     pub fn count(&mut self, reply: &Reply) {
         let receipt = reply.header(headers::RECEIPT).map(serde_json::from_str::<Value>);
-        if let Some(Ok(receipt)) = receipt {
-            self.add_json(&receipt);
+        match receipt {
+            Some(Ok(receipt)) => self.add_json(&receipt),
+            Some(Err(_)) | None => self.add_line("not itemised", 1, printed(reply)),
         }
+    }
+
+    /// The same lines, as shares of what was charged for all of them together (L1).
+    pub fn settled(mut self, charge: RequestCharge) -> Receipt {
+        let shares = shares(charge.raw(), &self.raw());
+        for (line, share) in self.lines.iter_mut().zip(shares) {
+            line.charge = RequestCharge::from_raw(share);
+        }
+        self
     }
 
     /// Adds another receipt.
@@ -60,17 +91,35 @@ impl Receipt {
         self.lines.iter().map(|line| line.charge).sum()
     }
 
-    /// The same lines under the heading of the copies they were spent on.
-    pub fn of_copies(&self) -> impl Iterator<Item = Line> {
-        self.lines
-            .iter()
-            .map(|line| Line { what: format!("copies: {}", line.what), ..line.clone() })
+    /// The lines of one of so many executions, for people (L2).
+    pub fn shown(&self, executions: u64) -> Vec<Shown> {
+        let executions = executions.max(1);
+        let piece = executions * HUNDREDTH;
+        let hundredths = shares((self.total().raw() + piece / 2) / piece, &self.raw());
+        let shown = |(line, hundredths): (&Line, u64)| Shown {
+            what: line.what.clone(),
+            count: line.count as f64 / executions as f64,
+            ru: hundredths as f64 / 100.0,
+        };
+        self.lines.iter().zip(hundredths).map(shown).collect()
     }
 
-    /// What `--json` writes.
-    pub fn to_json(&self) -> Value {
-        let line = |line: &Line| json!({"what": line.what, "count": line.count, "ru": number(line.charge.as_f64())});
+    /// What `--json` writes: count and RU of one of so many executions, units of all of them.
+    pub fn to_json(&self, executions: u64) -> Value {
+        let executions = executions.max(1) as f64;
+        let line = |line: &Line| {
+            json!({
+                "what": line.what,
+                "count": rounded(line.count as f64 / executions, 100.0),
+                "ru": rounded(exact(line.charge) / executions, 1e6),
+                "units": line.charge.raw(),
+            })
+        };
         self.lines.iter().map(line).collect()
+    }
+
+    fn raw(&self) -> Vec<u64> {
+        self.lines.iter().map(|line| line.charge.raw()).collect()
     }
 
     fn add_json(&mut self, receipt: &Value) {
@@ -92,6 +141,29 @@ impl Receipt {
             None => self.lines.push(Line { what: what.to_owned(), count, charge }),
         }
     }
+}
+
+/// The charge of an answer as the server prints it.
+pub(crate) fn printed(reply: &Reply) -> RequestCharge {
+    hundredths(reply.charge())
+}
+
+/// A charge that was printed.
+pub(crate) fn hundredths(ru: f64) -> RequestCharge {
+    RequestCharge::from_raw((ru * 100.0).round() as u64 * HUNDREDTH)
+}
+
+/// Whole shares of a total, in proportion to parts. All are rounded down, and those that lose most
+/// get one more, until they add up.
+fn shares(total: u64, parts: &[u64]) -> Vec<u64> {
+    let whole = u128::from(parts.iter().sum::<u64>()).max(1);
+    let exact = |part: &u64| u128::from(*part) * u128::from(total);
+    let mut shares: Vec<u64> = parts.iter().map(|part| (exact(part) / whole) as u64).collect();
+    let missing = total - shares.iter().sum::<u64>();
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(exact(&parts[*at]) % whole));
+    order.into_iter().take(missing as usize).for_each(|at| shares[at] += 1);
+    shares
 }
 
 /// What many lines like this one are called: `item of 312 bytes read` is one of `items read`.
@@ -145,10 +217,31 @@ mod tests {
             ("index terms changed", 1, 1),
         ];
         assert_eq!(lines, expect);
-        assert_eq!(receipt.total().raw(), 315_000 + 700_001 + 1, "L1");
+        assert_eq!(receipt.total().raw(), 315_000 + 700_001 + 1);
         let mut twice = receipt.clone();
         twice.add(&receipt);
         assert_eq!((twice.lines.len(), twice.total().raw()), (3, 2 * receipt.total().raw()));
-        assert_eq!(receipt.of_copies().next().unwrap().what, "copies: script started");
+        let json = twice.to_json(2);
+        let written = json!({"what": "items written, in write quanta", "count": 7, "ru": 0.333334, "units": 1_400_002});
+        assert_eq!(json[1], written, "one execution, and the units of both");
+    }
+
+    #[test]
+    fn rounded_lines_add_up() {
+        let check = |total, parts: &[u64], expect: &[u64]| assert_eq!(shares(total, parts), expect);
+        check(3, &[10, 20], &[1, 2]);
+        check(31, &[104, 104, 104], &[11, 10, 10]); // Each alone would be 10.
+        check(5, &[16, 16, 16], &[2, 2, 1]); // Each alone would be 2.
+        check(0, &[4, 0], &[0, 0]);
+        check(0, &[], &[]);
+        check(u64::MAX, &[u64::MAX - 1, 1], &[u64::MAX - 1, 1]);
+        let line = |raw| Line { what: "w".into(), count: 3, charge: RequestCharge::from_raw(raw) };
+        let receipt = Receipt { lines: vec![line(10_400_000), line(3_200_000)] };
+        let shown = receipt.shown(2);
+        let shown: Vec<_> = shown.iter().map(|line| (line.count, line.ru)).collect();
+        assert_eq!(shown, [(1.5, 2.48), (1.5, 0.76)], "3.24 RU");
+        let settled = receipt.settled(RequestCharge::from_raw(13_608_000));
+        let raw: Vec<u64> = settled.raw();
+        assert_eq!(raw, [10_406_118, 3_201_882], "6.48 RU are charged, not 6.476 (L1)");
     }
 }

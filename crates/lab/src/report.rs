@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use crate::agreement::{Agreement, Finding};
-use crate::chart::{Row, curves, escape, lollipops, stacked};
+use crate::chart::{Mark, Row, curves, escape, lollipops, stacked};
 use crate::lessons::lessons;
-use crate::receipt::Line;
+use crate::receipt::{Receipt, Shown};
 use crate::results::{Cell, PatternResult, Results};
-use crate::table::{bar, difference, grouped, ms, ru, short};
+use crate::table::{columns_of, grouped, ms, ru, short};
 
 const STYLE: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -48,9 +48,11 @@ fn header(results: &Results) -> String {
         .iter()
         .map(|model| format!("{} in {}", grouped(model.items), model.id))
         .collect();
+    let warning = |text: &String| format!("<p class=\"warning\">{}</p>\n", escape(text));
+    let warnings: String = results.warnings.iter().map(warning).collect();
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n\
-         <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n</header>\n",
+         <p class=\"meta\">workload {} · scale {} · seed {} · items: {}</p>\n{warnings}</header>\n",
         escape(&results.title),
         escape(&results.about),
         escape(&results.workload),
@@ -89,7 +91,8 @@ fn agreement(results: &Results) -> String {
     }
 }
 
-fn legend(results: &Results, has_published: bool) -> String {
+/// The models, and what marks mean that belong to none of them.
+fn legend(results: &Results, others: &[(&str, &str)]) -> String {
     let mut out = String::from("<ul class=\"legend\">\n");
     for (at, model) in results.models.iter().enumerate() {
         // Writing to memory cannot fail.
@@ -101,45 +104,59 @@ fn legend(results: &Results, has_published: bool) -> String {
             escape(&model.title)
         );
     }
-    if has_published {
-        out.push_str("<li><i class=\"ring\"></i>published</li>\n");
+    for (class, meaning) in others {
+        let _ = writeln!(out, "<li><i class=\"{class}\"></i>{meaning}</li>");
     }
     out + "</ul>\n"
 }
 
-fn rows(results: &Results, value: impl Fn(&Cell) -> (f64, Option<f64>)) -> Vec<Row> {
+fn rows(results: &Results, mark: impl Fn(&Cell) -> Mark) -> Vec<Row> {
     let row = |pattern: &PatternResult| {
-        let of_model = |id: &&str| results.cell(&pattern.id, id).map_or((0.0, None), &value);
+        let of_model = |id: &&str| results.cell(&pattern.id, id).map(&mark).unwrap_or_default();
         Row {
             label: pattern.id.clone(),
             title: pattern.title.clone(),
-            values: ids(results).iter().map(of_model).collect(),
+            marks: ids(results).iter().map(of_model).collect(),
         }
     };
     results.patterns.iter().map(row).collect()
 }
 
 fn charges(results: &Results) -> String {
-    let has_published = results.cells.iter().any(|cell| cell.published_ru.is_some());
-    let rows = rows(results, |cell| (cell.ru, cell.published_ru));
+    let mut others = Vec::new();
+    if results.cells.iter().any(|cell| cell.propagation_ru > 0.0) {
+        others.push(("hollow", "with keeping copies"));
+    }
+    if results.cells.iter().any(|cell| cell.published_ru.is_some()) {
+        others.push(("ring", "published"));
+    }
+    let rows = rows(results, |cell| Mark {
+        value: cell.ru,
+        more: cell.propagation_ru,
+        published: cell.published_ru,
+    });
     format!(
         "<section id=\"charges\">\n<h2>Request Units per pattern</h2>\n\
-         <p class=\"note\">What the application is charged for one execution. Each step of the scale is ten times the one before.</p>\n\
+         <p class=\"note\">What the application is charged for one execution. The scale is logarithmic.</p>\n\
          {}<figure>{}</figure>\n</section>\n",
-        legend(results, has_published),
+        legend(results, &others),
         lollipops(&rows, &ids(results), &ru, "RU")
     )
 }
 
 fn times(results: &Results) -> String {
-    let has_published = results.cells.iter().any(|cell| cell.published_ms.is_some());
-    let rows = rows(results, |cell| (cell.p50_ms, cell.published_ms));
+    let (mut others, mut elsewhere) = (Vec::new(), "");
+    if results.cells.iter().any(|cell| cell.published_ms.is_some()) {
+        others.push(("ring", "published"));
+        elsewhere = " Published times were measured elsewhere, over a network.";
+    }
+    let rows =
+        rows(results, |cell| Mark { value: cell.p50_ms, more: 0.0, published: cell.published_ms });
     format!(
         "<section id=\"times\">\n<h2>Latency per pattern</h2>\n\
-         <p class=\"note\">Milliseconds until an execution is complete, half of them sooner; requests of one execution follow each other. \
-         Published times were measured elsewhere, over a network.</p>\n\
+         <p class=\"note\">Milliseconds until an execution is complete, half of them sooner; requests of one execution follow each other.{elsewhere}</p>\n\
          {}<figure>{}</figure>\n</section>\n",
-        legend(results, has_published),
+        legend(results, &others),
         lollipops(&rows, &ids(results), &ms, "ms")
     )
 }
@@ -179,50 +196,43 @@ fn sweeps(results: &Results) -> String {
         "<section id=\"sweeps\">\n<h2>Where the better model changes</h2>\n\
          <p class=\"note\">Total RU per {} along one quantity, everything else as it is. A ring marks where another model becomes the cheapest.</p>\n{}",
         escape(&results.per),
-        legend(results, false)
+        legend(results, &[])
     );
     for sweep in &results.sweeps {
         let _ = write!(
             out,
             "<h3>{}</h3>\n<figure>{}</figure>\n",
             escape(&sweep.title),
-            curves(sweep, &ids(results), &sweep.title)
+            curves(sweep, &ids(results), &format!("RU per {}", results.per))
         );
     }
     out + "</section>\n"
 }
 
 fn numbers(results: &Results) -> String {
-    let mut out = String::from(
-        "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n<tr><th></th><th class=\"left\">model</th>\
-         <th>RU</th><th>published</th><th></th><th>copies RU</th><th>copies ms</th><th>requests</th><th>partitions</th>\
-         <th>p50 ms</th><th>p95</th><th>p99</th><th>published</th><th>bar</th></tr>\n",
+    let columns = columns_of(results);
+    let heads: String = columns.iter().map(|column| format!("<th>{}</th>", column.head)).collect();
+    let mut out = format!(
+        "<section id=\"numbers\">\n<h2>All numbers</h2>\n<div class=\"scroll\"><table>\n\
+         <tr><th></th><th class=\"left\">model</th>{heads}</tr>\n"
     );
     let mut last = "";
-    for cell in &results.cells {
+    for (row, cell) in results.cells.iter().enumerate() {
         let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
         let is_first = cell.pattern != last;
         last = &cell.pattern;
+        let text = |column: &crate::table::Column| match column.head.is_empty() {
+            true => format!("<td class=\"off\">{}</td>", column.texts[row]),
+            false => format!("<td>{}</td>", column.texts[row]),
+        };
         let _ = writeln!(
             out,
-            "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td><td>{}</td><td>{}</td>\
-             <td><span class=\"off\">{}</span></td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            "<tr{}><td>{}</td><td class=\"left\"><i style=\"--c:var(--m{})\"></i>{}</td>{}</tr>",
             if is_first { " class=\"first\"" } else { "" },
             if is_first { escape(&cell.pattern) } else { String::new() },
             at % 6,
             escape(&cell.model),
-            ru(cell.ru),
-            cell.published_ru.map(ru).unwrap_or_default(),
-            cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default(),
-            if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
-            cell.lag_ms.map(ms).unwrap_or_default(),
-            (cell.requests * 10.0).round() / 10.0,
-            cell.partitions,
-            ms(cell.p50_ms),
-            ms(cell.p95_ms),
-            ms(cell.p99_ms),
-            cell.published_ms.map(ms).unwrap_or_default(),
-            bar(cell),
+            columns.iter().map(text).collect::<String>(),
         );
     }
     out + "</table></div>\n</section>\n"
@@ -247,7 +257,7 @@ fn receipts(results: &Results) -> String {
         true => all,
         false => format!(
             "<section id=\"receipts\">\n<h2>What the charges are made of</h2>\n\
-             <p class=\"note\">The receipt of one execution, as the server itemised it, with the requests of the execution put together.</p>\n\
+             <p class=\"note\">What one execution was charged for, on average, as the server itemised it: the requests of the execution are put together.</p>\n\
              {all}</section>\n"
         ),
     }
@@ -256,29 +266,46 @@ fn receipts(results: &Results) -> String {
 /// The receipt of one cell, with bars as long as their share of it.
 fn receipt(results: &Results, cell: &Cell) -> String {
     let at = results.models.iter().position(|model| model.id == cell.model).unwrap_or(0);
-    let total = cell.receipt.total() + cell.copies_receipt.total();
-    let row = |line: &Line| {
-        let share = line.charge.as_f64() / total.as_f64().max(f64::MIN_POSITIVE) * 100.0;
-        format!(
-            "<tr><td style=\"--share:{share:.1}%\">{}</td><td>{}</td><td>{:.2}</td></tr>\n",
-            escape(&line.what),
-            grouped(line.count),
-            line.charge.as_f64()
-        )
+    let whole = cell.total_ru().max(f64::MIN_POSITIVE);
+    let part = |receipt: &Receipt, total: &str| match receipt.is_empty() {
+        true => String::new(),
+        false => receipt_rows(&receipt.shown(cell.executions), total, whole),
     };
-    let rows: String = cell.receipt.lines.iter().map(row).collect();
-    let copies: String = cell.copies_receipt.lines.iter().map(row).collect();
-    let copies = match copies.is_empty() {
-        true => copies,
-        false => format!("<tr><th colspan=\"3\">keeping copies</th></tr>\n{copies}"),
+    let own = part(&cell.receipt, "RU");
+    let copies = match part(&cell.copies_receipt, "copies RU") {
+        rows if rows.is_empty() => rows,
+        rows => format!("<tr><th colspan=\"3\">keeping copies</th></tr>\n{rows}"),
     };
     format!(
         "<table class=\"receipt\" style=\"--c:var(--m{})\">\n<tr><th><i></i>{}</th><th>count</th><th>RU</th></tr>\n\
-         {rows}{copies}<tr class=\"total\"><td>total</td><td></td><td>{:.2}</td></tr>\n</table>\n",
+         {own}{copies}</table>\n",
         at % 6,
         escape(&cell.model),
-        total.as_f64()
     )
+}
+
+/// Lines, and under them what they add up to.
+fn receipt_rows(lines: &[Shown], total: &str, whole: f64) -> String {
+    let row = |line: &Shown| {
+        let share = line.ru / whole * 100.0;
+        format!(
+            "<tr><td style=\"--share:{share:.1}%\">{}</td><td>{}</td><td>{:.2}</td></tr>\n",
+            escape(&line.what),
+            count(line.count),
+            line.ru
+        )
+    };
+    let rows: String = lines.iter().map(row).collect();
+    let sum: f64 = lines.iter().map(|line| line.ru).sum();
+    format!("{rows}<tr class=\"total\"><td>{total}</td><td></td><td>{sum:.2}</td></tr>\n")
+}
+
+/// How many of something, on average.
+fn count(value: f64) -> String {
+    match value {
+        v if v >= 100.0 || v.fract() == 0.0 => grouped(v.round() as u64),
+        v => format!("{v:.1}"),
+    }
 }
 
 fn copies(results: &Results) -> String {
@@ -333,7 +360,7 @@ fn models(results: &Results) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::receipt::Receipt;
+    use crate::receipt::{Line, Receipt};
     use crate::results::{Crossing, ModelResult, SweepResult};
 
     fn results() -> Results {
@@ -352,7 +379,12 @@ mod tests {
             title: "A & B".into(),
             per: "day".into(),
             models: vec![model("a"), model("b")],
-            patterns: vec![PatternResult { id: "Q1".into(), title: "read".into(), weight: 2.0 }],
+            patterns: vec![PatternResult {
+                id: "Q1".into(),
+                title: "read".into(),
+                weight: 2.0,
+                only_reads: true,
+            }],
             cells: vec![cell("a", 2.0), cell("b", 300.0)],
             sweeps: vec![SweepResult {
                 title: "Renames".into(),
@@ -424,6 +456,7 @@ mod tests {
             count: 1_300,
             charge: model::RequestCharge::from_raw(raw),
         };
+        (results.cells[0].ru, results.cells[0].propagation_ru) = (1.0, 3.0);
         results.cells[0].receipt.lines = vec![line("bytes <loaded>", 2_100_000)];
         results.cells[0].copies_receipt = Receipt { lines: vec![line("script steps", 6_300_000)] };
         let html = html(&results);
@@ -433,7 +466,8 @@ mod tests {
             "<td style=\"--share:25.0%\">bytes &lt;loaded&gt;</td><td>1,300</td><td>1.00</td>"
         ));
         assert!(html.contains("<td style=\"--share:75.0%\">script steps</td>"));
-        assert!(html.contains("<td>total</td><td></td><td>4.00</td>"));
+        assert!(html.contains("<td>RU</td><td></td><td>1.00</td>"), "{html}");
+        assert!(html.contains("<td>copies RU</td><td></td><td>3.00</td>"), "{html}");
     }
 
     #[test]

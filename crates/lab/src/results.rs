@@ -18,6 +18,8 @@ pub struct Results {
     pub seed: u64,
     /// Whether scale and seed are those of the file, which its figures are for.
     pub is_as_written: bool,
+    /// What makes the numbers mean something else than the workload says.
+    pub warnings: Vec<String>,
     /// What weights are counted per.
     pub per: String,
     pub models: Vec<ModelResult>,
@@ -50,6 +52,8 @@ pub struct PatternResult {
     pub id: String,
     pub title: String,
     pub weight: f64,
+    /// Whether it only reads, in all models.
+    pub only_reads: bool,
 }
 
 /// One pattern in one model.
@@ -76,9 +80,11 @@ pub struct Cell {
     pub propagation_ru: f64,
     /// Until the copies were right, in the middle of executions.
     pub lag_ms: Option<f64>,
-    /// What the charge of one execution was made of.
+    /// How many executions were charged.
+    pub executions: u64,
+    /// What the charge of all of them together was made of.
     pub receipt: Receipt,
-    /// What keeping copies behind that execution was made of.
+    /// What keeping copies behind them was made of.
     pub copies_receipt: Receipt,
 }
 
@@ -100,6 +106,7 @@ impl Cell {
 pub struct SweepResult {
     pub id: String,
     pub title: String,
+    /// Whether points lie apart by equal factors, and so should be drawn.
     pub is_log: bool,
     /// What the thing is in the workload as it stands.
     pub now: Option<f64>,
@@ -163,6 +170,7 @@ impl Results {
             "cells": cells,
             "models": self.models.iter().map(|model| self.model_json(model)).collect::<Vec<_>>(),
             "agreement": Agreement::of(self).to_json(),
+            "warnings": self.warnings,
         })
     }
 
@@ -212,10 +220,13 @@ fn cell_json(cell: &Cell) -> Value {
         out["propagation_ms"] = rounded(lag, 1000.0);
     }
     if !cell.receipt.is_empty() {
-        out["receipt"] = cell.receipt.to_json();
+        out["executions"] = json!(cell.executions);
+        out["units"] = json!(cell.receipt.total().raw());
+        out["receipt"] = cell.receipt.to_json(cell.executions);
     }
     if !cell.copies_receipt.is_empty() {
-        out["propagation_receipt"] = cell.copies_receipt.to_json();
+        out["propagation_units"] = json!(cell.copies_receipt.total().raw());
+        out["propagation_receipt"] = cell.copies_receipt.to_json(cell.executions);
     }
     out
 }

@@ -2,43 +2,28 @@
 //!
 //! ```text
 //! for each model      create ─▶ load ─▶ build copies
-//! together            settle ─▶ patterns that read, sweeps ─▶ patterns that write
+//! together            settle ─▶ patterns that read, their sweeps ─▶ patterns that write, theirs
 //! for each model      verify
 //! ```
 //!
-//! A machine is now fast, now slow. So the models take turns in each pattern, a few executions at
-//! a time: what slows one of them down slows the others down as well.
-//!
-//! INVARIANTS
-//! (R1) Measured requests are sent one after the other, in an order the file fixes: charges do not
-//!      depend on time. Two runs with the same seed give the same charges.
-//! (R2) What a write causes in pipelines is done before the next execution begins, and is counted
-//!      with the pattern that wrote.
-//! (R3) Receipts are asked for in one execution more, which is neither timed nor counted.
-//!
-//! ELSEWHERE  The same patterns on data of several sizes: `growth`.
+//! ELSEWHERE  How one pattern is measured: `measure`. The same patterns on data of several sizes:
+//!            `growth`.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use client::Client;
 
 use crate::Error;
-use crate::data::{Binding, Data, Environment, Instance};
-use crate::expression::{Expression, Template};
-use crate::generate::name_hash;
+use crate::data::Data;
 use crate::load;
+use crate::measure::{Measuring, measure};
 use crate::mix::{self, Measured};
 use crate::pipeline::Runner;
-use crate::results::{Cell, ModelResult, PatternResult, Results, percentile};
-use crate::steps;
-use crate::target::{Tally, Target};
-use crate::verify::{Verdict, verify};
-use crate::workload::{Action, Over, Pattern, Step};
-
-/// Executions of a pattern in one model before the next one has its turn.
-const TURN: usize = 5;
+use crate::probe;
+use crate::results::{Cell, ModelResult, PatternResult, Results};
+use crate::target::Target;
+use crate::workload::{Over, Pattern};
 
 /// What a piece of work consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +42,8 @@ pub trait Watch: Send + Sync {
     fn set(&self, done: u64);
     /// It has ended.
     fn end(&self);
+    /// Something that whoever reads the numbers should know.
+    fn warn(&self, sentence: &str);
 }
 
 /// Lets a server come to rest: nothing is left to write or to rewrite. Blocks, or says why not.
@@ -72,6 +59,8 @@ pub struct Run {
     pub models: Vec<usize>,
     /// Whether databases of an earlier run are deleted.
     pub replaces: bool,
+    /// Whether the server may have another price list than the workload, because others started it.
+    pub asks_for_prices: bool,
     /// Executions of each pattern instead of what the file says.
     pub repeat: Option<usize>,
     /// What lets the server come to rest between loading and measuring, if there is a way.
@@ -84,6 +73,7 @@ impl Run {
     /// Runs everything.
     pub async fn run(&self) -> Result<Results, Error> {
         let workload = &self.data.workload;
+        let warnings = self.warnings().await?;
         let (mut models, mut measuring) = self.prepare().await?;
         self.settle().await?;
         let mut sweeps = vec![Measured::new(); workload.sweeps.len()];
@@ -96,12 +86,27 @@ impl Run {
             (pattern, workload.models.iter().position(|model| model.id == cell.model))
         };
         cells.sort_by_key(order);
-        let mut results = Results { models, cells, ..self.header() };
+        let mut results = Results { models, cells, warnings, ..self.header() };
         let sweeps = workload.sweeps.iter().zip(&sweeps);
         let sweeps = sweeps
             .map(|(sweep, measured)| mix::sweep(workload, &results, &self.models, sweep, measured));
         results.sweeps = sweeps.collect();
         Ok(results)
+    }
+
+    /// What makes the numbers mean something else than the workload says.
+    async fn warnings(&self) -> Result<Vec<String>, Error> {
+        let Some(wanted) = self.data.workload.ru_profile.as_deref() else { return Ok(Vec::new()) };
+        if !self.asks_for_prices {
+            return Ok(Vec::new());
+        }
+        let found = probe::price_list(&self.client).await?;
+        let Some(found) = found.filter(|found| *found != wanted) else { return Ok(Vec::new()) };
+        let sentence = format!(
+            "The server has the price list {found}; the figures of this workload are for {wanted}."
+        );
+        self.watch.warn(&sentence);
+        Ok(vec![sentence])
     }
 
     /// Where a model is kept.
@@ -118,6 +123,7 @@ impl Run {
             id: pattern.id.clone(),
             title: pattern.title.clone(),
             weight: mix::weight(&pattern.weight, &workload.drivers),
+            only_reads: pattern.only_reads(),
         };
         let (scale, seed) = (self.data.scale, self.data.seed);
         Results {
@@ -156,7 +162,7 @@ impl Run {
         self.watch.end();
         result.build_ru = built.work.ru();
         result.build_changes = built.changes;
-        Ok((result, Measuring { run: self, model, target, pipelines, made: 0 }))
+        Ok((result, Measuring::new(self, model, target, pipelines)))
     }
 
     async fn load(&self, model: usize, target: &Target) -> Result<ModelResult, Error> {
@@ -187,7 +193,7 @@ impl Run {
     }
 
     /// Measures all patterns; those that only read come first, so that they see the data as it was
-    /// loaded.
+    /// loaded. Points of sweeps come behind the cells, which do not depend on them.
     async fn measure(
         &self,
         models: &mut [Measuring<'_>],
@@ -198,271 +204,31 @@ impl Run {
         let total = workload.patterns.len() as u64;
         self.watch.begin("measure", Counted::Patterns, total);
         let mut cells = Vec::new();
-        for at in &reads {
-            cells.extend(in_turns(models, *at).await?);
-            self.watch.set((cells.len() / models.len()) as u64);
-        }
-        for (sweep, measured) in workload.sweeps.iter().zip(sweeps) {
-            if let Over::Count { sample, points } = &sweep.over {
-                for model in models.iter_mut() {
-                    model.sweep(&reads, *sample, points, measured).await?;
-                }
+        for patterns in [&reads, &writes] {
+            for at in patterns {
+                cells.extend(measure(models, *at).await?);
+                self.watch.set((cells.len() / models.len()) as u64);
             }
-        }
-        for at in &writes {
-            cells.extend(in_turns(models, *at).await?);
-            self.watch.set((cells.len() / models.len()) as u64);
+            self.sweep(patterns, models, sweeps).await?;
         }
         self.watch.end();
         Ok(cells)
     }
-}
 
-/// Measures one pattern everywhere, a turn after the other; a cell for each place.
-pub(crate) async fn in_turns(places: &mut [Measuring<'_>], at: usize) -> Result<Vec<Cell>, Error> {
-    let mut executions: Vec<Executions> = Vec::new();
-    for place in places.iter_mut() {
-        place.warm_up(at).await?;
-        executions.push(Executions::default());
-    }
-    let repeat = places.iter().map(|place| place.repeat(at)).max().unwrap_or(0);
-    for begin in (0..repeat).step_by(TURN) {
-        for (place, executions) in places.iter_mut().zip(&mut executions) {
-            place.turn(at, begin..repeat.min(begin + TURN), executions).await?;
-        }
-    }
-    let mut cells = Vec::new();
-    for (place, executions) in places.iter_mut().zip(&executions) {
-        cells.push(place.cell(at, executions).await?);
-    }
-    Ok(cells)
-}
-
-/// One model under measurement.
-pub(crate) struct Measuring<'a> {
-    run: &'a Run,
-    model: usize,
-    target: Target,
-    pipelines: Runner<'a>,
-    /// Instances made so far.
-    made: u64,
-}
-
-/// What executions of one pattern came to.
-#[derive(Default)]
-struct Executions {
-    work: Tally,
-    propagation: Tally,
-    times_ms: Vec<f64>,
-    lags_ms: Vec<f64>,
-}
-
-impl Executions {
-    /// Executions that ask for receipts.
-    fn itemised() -> Executions {
-        Executions {
-            work: Tally::itemised(),
-            propagation: Tally::itemised(),
-            ..Executions::default()
-        }
-    }
-}
-
-impl<'a> Measuring<'a> {
-    fn repeat(&self, at: usize) -> usize {
-        self.run.repeat.unwrap_or(self.run.data.workload.patterns[at].repeat)
-    }
-
-    /// Executes a pattern a few times for nothing.
-    async fn warm_up(&mut self, at: usize) -> Result<(), Error> {
-        let run = self.run;
-        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
-        for round in 0..warmup.min(self.repeat(at)) {
-            self.execute(pattern, round, None, &mut Executions::default()).await?;
-        }
-        Ok(())
-    }
-
-    /// Some of the measured executions.
-    async fn turn(
-        &mut self,
-        at: usize,
-        rounds: Range<usize>,
-        executions: &mut Executions,
-    ) -> Result<(), Error> {
-        let run = self.run;
-        let (pattern, warmup) = (&run.data.workload.patterns[at], run.data.workload.warmup);
-        for round in rounds {
-            self.execute(pattern, warmup + round, None, executions).await?;
-        }
-        Ok(())
-    }
-
-    /// What the measured executions came to, with the receipt of one more (R3).
-    async fn cell(&mut self, at: usize, executions: &Executions) -> Result<Cell, Error> {
-        let (run, repeat) = (self.run, self.repeat(at));
-        let workload = &run.data.workload;
-        let pattern = &workload.patterns[at];
-        let mut itemised = Executions::itemised();
-        self.execute(pattern, workload.warmup + repeat, None, &mut itemised).await?;
-        let published = pattern.published[self.model].clone().unwrap_or_default();
-        let (work, count) = (&executions.work, repeat as f64);
-        let lags = &executions.lags_ms;
-        Ok(Cell {
-            pattern: pattern.id.clone(),
-            model: workload.models[self.model].id.clone(),
-            ru: work.ru() / count,
-            published_ru: published.ru,
-            expected_ru: published.expected_ru,
-            because: published.because,
-            requests: work.requests as f64 / count,
-            partitions: work.partitions,
-            p50_ms: percentile(&executions.times_ms, 0.50),
-            p95_ms: percentile(&executions.times_ms, 0.95),
-            p99_ms: percentile(&executions.times_ms, 0.99),
-            published_ms: published.ms,
-            bar_ms: published.bar_ms,
-            propagation_ru: executions.propagation.ru() / count,
-            lag_ms: (!lags.is_empty()).then(|| percentile(lags, 0.5)),
-            receipt: itemised.work.receipt.unwrap_or_default(),
-            copies_receipt: itemised.propagation.receipt.unwrap_or_default(),
-        })
-    }
-
-    /// Proves the copies and gives back the leases.
-    async fn finish(self) -> Result<Vec<Verdict>, Error> {
-        let model = &self.run.data.workload.models[self.model];
-        let verdicts = verify(model, &self.target).await?;
-        self.stop().await?;
-        Ok(verdicts)
-    }
-
-    /// Gives back the leases.
-    pub(crate) async fn stop(self) -> Result<(), Error> {
-        self.pipelines.stop().await
-    }
-
-    /// Measures patterns that look at a sample on others in its place.
+    /// Measures patterns at the points of all sweeps over a count.
     async fn sweep(
-        &mut self,
-        reads: &[usize],
-        sample: usize,
-        points: &[(u64, usize)],
-        measured: &mut Measured,
+        &self,
+        patterns: &[usize],
+        models: &mut [Measuring<'_>],
+        sweeps: &mut [Measured],
     ) -> Result<(), Error> {
-        let workload = &self.run.data.workload;
-        let name = &workload.samples[sample].name;
-        for at in reads {
-            let pattern = &workload.patterns[*at];
-            if !pattern.models[self.model].iter().any(|step| step.mentions(name)) {
-                continue;
+        for (sweep, measured) in self.data.workload.sweeps.iter().zip(sweeps) {
+            if let Over::Count { sample, points } = &sweep.over {
+                for model in models.iter_mut() {
+                    model.sweep(patterns, *sample, points, measured).await?;
+                }
             }
-            let mut curve = Vec::new();
-            for (count, other) in points {
-                let mut executions = Executions::default();
-                self.execute(pattern, 0, Some((sample, *other)), &mut executions).await?;
-                curve.push((*count as f64, executions.work.ru()));
-            }
-            measured.insert((*at, self.model), curve);
         }
         Ok(())
-    }
-
-    async fn execute(
-        &mut self,
-        pattern: &Pattern,
-        round: usize,
-        instead: Option<(usize, usize)>,
-        executions: &mut Executions,
-    ) -> Result<(), Error> {
-        let run = self.run;
-        let mut names = self.names(pattern, round, instead);
-        let model = &run.data.workload.models[self.model];
-        let steps = &pattern.models[self.model];
-        let begun = Instant::now();
-        let done = steps::run(model, &self.target, steps, &mut names, &mut executions.work).await;
-        executions.times_ms.push(begun.elapsed().as_secs_f64() * 1000.0);
-        done.map_err(|error| in_pattern(pattern, error))?;
-        let written = std::mem::take(&mut executions.work.written);
-        if !written.is_empty() && !self.pipelines.is_empty() {
-            let propagation = executions.propagation.fresh();
-            let drained = self.pipelines.drain_after(written, propagation).await?; // R2
-            executions.propagation.add(&drained.work);
-            executions.lags_ms.extend(drained.lag.map(|lag| lag.as_secs_f64() * 1000.0));
-        }
-        Ok(())
-    }
-
-    /// What the names of a pattern stand for in one execution.
-    fn names(
-        &mut self,
-        pattern: &Pattern,
-        round: usize,
-        instead: Option<(usize, usize)>,
-    ) -> Environment<'a> {
-        let data: &'a Data = &self.run.data;
-        let mut names = Environment::new(data);
-        for (at, sample) in data.workload.samples.iter().enumerate() {
-            let at = instead.filter(|(this, _)| *this == at).map_or(at, |(_, other)| other);
-            names.bind(&sample.name, Binding::Instance(data.sample(at)));
-        }
-        let mut picked: Vec<Instance> = Vec::new();
-        for (name, entity) in &pattern.picks {
-            let parts = [name_hash(&pattern.id), name_hash(name), round as u64];
-            let instance = data.pick(*entity, &parts);
-            picked.push(instance.clone());
-            names.bind(name, Binding::Instance(instance));
-        }
-        for (name, entity) in &pattern.makes {
-            let parent = data.workload.entities[*entity].parent;
-            let parent = picked.iter().find(|instance| Some(instance.entity) == parent).cloned();
-            let instance = data.fresh(*entity, self.made, parent);
-            self.made += 1;
-            picked.push(instance.clone());
-            names.bind(name, Binding::Instance(instance));
-        }
-        names
-    }
-}
-
-fn in_pattern(pattern: &Pattern, error: Error) -> Error {
-    match error {
-        Error::Request { what, source } => {
-            Error::Request { what: format!("pattern {}: {what}", pattern.id), source }
-        }
-        Error::Step { what, message } => {
-            Error::Step { what: format!("pattern {}: {what}", pattern.id), message }
-        }
-        Error::Exists(_) | Error::Endless(_) | Error::Leased(_) | Error::Unsettled(_) => error,
-    }
-}
-
-impl Step {
-    /// Whether an expression of the step begins with a name.
-    pub fn mentions(&self, name: &str) -> bool {
-        let in_expression =
-            |expression: &Expression| expression.paths().iter().any(|path| path.root == name);
-        let in_template = |template: &Template| {
-            let mut found = false;
-            let looked = template.visit(&mut Vec::new(), &mut |around, expression| {
-                found |= in_expression(expression);
-                found |= around.iter().any(|each| each.path.root == name);
-                Ok(())
-            });
-            found || looked.is_err()
-        };
-        let in_action = match &self.action {
-            Action::Read { id, key } | Action::Delete { id, key } => {
-                in_template(id) || in_template(key)
-            }
-            Action::Query { key, parameters, .. } => {
-                key.as_ref().is_some_and(in_template)
-                    || parameters.iter().any(|(_, value)| in_template(value))
-            }
-            Action::Write { item, .. } => in_template(item),
-            Action::Execute { key, arguments, .. } => in_template(key) || in_template(arguments),
-        };
-        let in_loop = self.each.as_ref().is_some_and(|each| each.path.root == name);
-        in_action || in_loop || self.when.as_ref().is_some_and(in_expression)
     }
 }

@@ -54,30 +54,55 @@ pub fn difference(value: f64, published: f64) -> String {
 
 /// The table of a run: a line for each pattern and model.
 pub fn table(results: &Results) -> String {
-    let head = [
-        "",
-        "model",
-        "RU",
-        "published",
-        "",
-        "copies RU",
-        "copies ms",
-        "requests",
-        "partitions",
-        "p50 ms",
-        "p95 ms",
-        "p99 ms",
-        "published",
-        "bar",
-    ];
-    let mut rows: Vec<Vec<String>> = vec![head.map(str::to_owned).to_vec()];
+    let columns_of = columns_of(results);
+    let heads = columns_of.iter().map(|column| column.head.to_owned());
+    let mut rows: Vec<Vec<String>> =
+        vec![["", "model"].map(str::to_owned).into_iter().chain(heads).collect()];
     let mut last = "";
-    for cell in &results.cells {
-        let is_first = cell.pattern != last;
-        rows.push(row(cell, is_first));
+    for (at, cell) in results.cells.iter().enumerate() {
+        let pattern = if cell.pattern == last { "" } else { &cell.pattern };
+        let texts = columns_of.iter().map(|column| column.texts[at].clone());
+        let names = [pattern.to_owned(), cell.model.clone()];
+        rows.push(names.into_iter().chain(texts).collect());
         last = &cell.pattern;
     }
-    columns(&rows, 2) + &totals(results) + &agreement(results)
+    columns(&rows, 2) + &totals(results) + &agreement(results) + &warnings(results)
+}
+
+/// One kind of number, for all cells.
+pub(crate) struct Column {
+    /// What it is.
+    pub head: &'static str,
+    /// A text for each cell; empty where there is nothing to say.
+    pub texts: Vec<String>,
+}
+
+/// The numbers of all cells; kinds of which no cell has any are left out.
+pub(crate) fn columns_of(results: &Results) -> Vec<Column> {
+    type Text = fn(&Cell) -> String;
+    let all: [(&str, Text); 12] = [
+        ("RU", |cell| ru(cell.ru)),
+        ("published", |cell| cell.published_ru.map(ru).unwrap_or_default()),
+        ("", |cell| cell.published_ru.map(|p| difference(cell.ru, p)).unwrap_or_default()),
+        ("copies RU", |cell| match cell.propagation_ru > 0.0 {
+            true => ru(cell.propagation_ru),
+            false => String::new(),
+        }),
+        ("copies ms", |cell| cell.lag_ms.map(ms).unwrap_or_default()),
+        ("requests", |cell| short_count(cell.requests)),
+        ("partitions", |cell| cell.partitions.to_string()),
+        ("p50 ms", |cell| ms(cell.p50_ms)),
+        ("p95 ms", |cell| ms(cell.p95_ms)),
+        ("p99 ms", |cell| ms(cell.p99_ms)),
+        ("published", |cell| cell.published_ms.map(|ms| format!("{ms}")).unwrap_or_default()),
+        ("bar", bar),
+    ];
+    let column = |(head, text): (&'static str, Text)| Column {
+        head,
+        texts: results.cells.iter().map(text).collect(),
+    };
+    let has_any = |column: &Column| column.texts.iter().any(|text| !text.is_empty());
+    all.into_iter().map(column).filter(has_any).collect()
 }
 
 /// Rows of texts under their heads: the first columns to the left, the others to the right.
@@ -105,26 +130,6 @@ pub(crate) fn columns(rows: &[Vec<String>], left: usize) -> String {
     out
 }
 
-fn row(cell: &Cell, is_first: bool) -> Vec<String> {
-    let difference = cell.published_ru.map(|published| difference(cell.ru, published));
-    vec![
-        if is_first { cell.pattern.clone() } else { String::new() },
-        cell.model.clone(),
-        ru(cell.ru),
-        cell.published_ru.map(ru).unwrap_or_default(),
-        difference.unwrap_or_default(),
-        if cell.propagation_ru > 0.0 { ru(cell.propagation_ru) } else { String::new() },
-        cell.lag_ms.map(ms).unwrap_or_default(),
-        short_count(cell.requests),
-        cell.partitions.to_string(),
-        ms(cell.p50_ms),
-        ms(cell.p95_ms),
-        ms(cell.p99_ms),
-        cell.published_ms.map(|published| format!("{published}")).unwrap_or_default(),
-        bar(cell),
-    ]
-}
-
 /// What the p50 should not exceed, and whether it does.
 pub fn bar(cell: &Cell) -> String {
     match cell.bar_ms.zip(cell.meets_bar()) {
@@ -147,6 +152,11 @@ fn totals(results: &Results) -> String {
         let _ = writeln!(out, "  {:<10} {}", model.id, short(results.total(&model.id)));
     }
     out
+}
+
+/// What whoever reads the numbers should know.
+fn warnings(results: &Results) -> String {
+    results.warnings.iter().map(|sentence| format!("\nwarning: {sentence}\n")).collect()
 }
 
 /// How far the run is from what it is compared with; nothing if there is nothing.
@@ -208,6 +218,20 @@ mod tests {
         assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["v1", "10"]);
         assert!(lines[5].starts_with("1 of 2 charges are within 5 %"), "{text}");
         assert!(lines[6].starts_with("  Q1 in v2: 2.00 RU, published 1.00 (+100.0 %): "), "{text}");
+    }
+
+    #[test]
+    fn columns_without_a_number_are_left_out() {
+        let heads = |cell: Cell| {
+            let results = Results { cells: vec![Cell::default(), cell], ..Results::default() };
+            columns_of(&results).iter().map(|column| column.head).collect::<Vec<_>>().join(" ")
+        };
+        let always = "RU requests partitions p50 ms p95 ms p99 ms";
+        assert_eq!(heads(Cell::default()), always);
+        let copied = Cell { propagation_ru: 1.0, lag_ms: Some(1.0), ..Cell::default() };
+        assert_eq!(heads(copied), always.replace("RU", "RU copies RU copies ms"));
+        let compared = Cell { published_ms: Some(3.0), bar_ms: Some(0.3), ..Cell::default() };
+        assert_eq!(heads(compared), format!("{always} published bar"));
     }
 
     #[test]

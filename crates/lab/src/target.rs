@@ -1,22 +1,28 @@
 //! One model in one database: where requests go, and what they cost.
 //!
 //! INVARIANTS
-//! (T1) Charges are kept in hundredths, as the server prints them, so that sums do not depend on
-//!      the order of requests.
+//! (T1) Charges are whole hundredths, as the server prints them, so that sums do not depend on the
+//!      order of requests.
+//! (T2) What the server refuses for now, for lack of throughput or because others were first, is
+//!      repeated when it says so. Refusals are neither charges nor requests, and waiting for them is
+//!      no time that an execution takes.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use client::{Client, Reply, Request, headers};
+use client::{Client, OperationResult, Reply, Request, headers};
+use model::RequestCharge;
 use model::partition_key::PartitionKey;
 use serde_json::{Map, Value, json};
 
 use crate::Error;
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, exact, hundredths, printed};
 use crate::workload::{Container, Model};
 
-/// How often a request that should be repeated is repeated.
-const RETRIES: usize = 20;
+/// How long requests are repeated that are refused for now.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// When to come back if the server does not say.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// One model in one database.
 #[derive(Clone, Debug)]
@@ -30,8 +36,8 @@ pub struct Target {
 /// What requests came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Hundredths of RU (T1).
-    pub charge: u64,
+    /// What they cost (T1).
+    pub charge: RequestCharge,
     /// Requests.
     pub requests: u64,
     /// The most physical partitions one of them visited.
@@ -40,6 +46,8 @@ pub struct Tally {
     pub receipt: Option<Receipt>,
     /// What steps have written to.
     pub written: Written,
+    /// From when until when a refused request waited to be repeated (T2).
+    pub waits: Vec<(Instant, Instant)>,
 }
 
 /// Containers of a model, by position, and their physical partitions; none: any of them.
@@ -66,7 +74,7 @@ impl Tally {
 
     /// Adds an answer.
     pub fn count(&mut self, reply: &Reply) {
-        self.charge += (reply.charge() * 100.0).round() as u64;
+        self.charge += printed(reply);
         self.requests += 1;
         self.partitions = self.partitions.max(reply.partitions());
         if let Some(receipt) = &mut self.receipt {
@@ -83,11 +91,44 @@ impl Tally {
             own.add(other);
         }
         self.written.extend(&other.written);
+        self.waits.extend(&other.waits);
+    }
+
+    /// The milliseconds since a moment without those of refusals (T2), which are forgotten.
+    pub fn time_since(&mut self, begun: Instant) -> f64 {
+        let time = begun.elapsed().saturating_sub(self.waited());
+        self.waits.clear();
+        time.as_secs_f64() * 1000.0
+    }
+
+    /// Takes off what refused operations of a bulk request were charged (T2).
+    pub fn forget<'r>(&mut self, refused: impl Iterator<Item = &'r OperationResult>) {
+        let charge: u64 = refused.map(|result| hundredths(result.charge).raw()).sum();
+        self.charge = RequestCharge::from_raw(self.charge.raw().saturating_sub(charge));
+    }
+
+    /// How long anything was refused. Requests under way together may have waited together.
+    pub fn waited(&self) -> Duration {
+        let mut waits = self.waits.clone();
+        waits.sort();
+        let mut sum = Duration::ZERO;
+        let mut last: Option<Instant> = None;
+        for (begin, end) in waits {
+            let begin = last.map_or(begin, |last| begin.max(last));
+            sum += end.saturating_duration_since(begin);
+            last = last.max(Some(end));
+        }
+        sum
+    }
+
+    /// What the charge is made of; nothing if that was not wanted.
+    pub fn itemisation(&self) -> Receipt {
+        self.receipt.clone().unwrap_or_default().settled(self.charge)
     }
 
     /// The charge in RU.
     pub fn ru(&self) -> f64 {
-        self.charge as f64 / 100.0
+        exact(self.charge)
     }
 }
 
@@ -97,7 +138,7 @@ impl Target {
         client::Container::new(&self.database, name)
     }
 
-    /// Sends a request and counts its answer. What the server asks to repeat is repeated.
+    /// Sends a request and counts its answer.
     pub async fn send(
         &self,
         what: &str,
@@ -105,27 +146,33 @@ impl Target {
         tally: &mut Tally,
     ) -> Result<Reply, Error> {
         let request = tally.asks(request.clone());
-        let mut attempt = 0;
+        match self.exchange(&request, tally).await {
+            Ok(reply) => {
+                tally.count(&reply);
+                Ok(reply)
+            }
+            Err(source) => {
+                Err(Error::Request { what: format!("{what} in {}", self.database), source })
+            }
+        }
+    }
+
+    /// Sends a request, and again while it is refused for now. Only the waiting is counted (T2).
+    pub(crate) async fn exchange(
+        &self,
+        request: &Request,
+        tally: &mut Tally,
+    ) -> Result<Reply, client::Error> {
+        let begun = Instant::now();
         loop {
-            match self.client.send(&request).await {
-                Ok(reply) => {
-                    tally.count(&reply);
-                    return Ok(reply);
-                }
+            let sent = Instant::now();
+            match self.client.send(request).await {
                 Err(client::Error::Refused(reply))
-                    if matches!(reply.status, 429 | 449) && attempt < RETRIES =>
+                    if is_for_now(reply.status) && begun.elapsed() < PATIENCE =>
                 {
-                    attempt += 1;
-                    tally.count(&reply);
-                    let pause = reply.retry_after().unwrap_or(Duration::from_millis(5));
-                    tokio::time::sleep(pause).await;
+                    pause(sent, reply.retry_after(), tally).await;
                 }
-                Err(source) => {
-                    return Err(Error::Request {
-                        what: format!("{what} in {}", self.database),
-                        source,
-                    });
-                }
+                done => return done,
             }
         }
     }
@@ -201,7 +248,19 @@ impl Target {
     }
 }
 
-fn definition(container: &Container) -> Value {
+/// Whether a status says to come back later.
+pub(crate) fn is_for_now(status: u16) -> bool {
+    matches!(status, 429 | 449)
+}
+
+/// Waits until what was sent and refused may be sent again.
+pub(crate) async fn pause(sent: Instant, retry_after: Option<Duration>, tally: &mut Tally) {
+    tokio::time::sleep(retry_after.unwrap_or(PAUSE)).await;
+    tally.waits.push((sent, Instant::now()));
+}
+
+/// How a container is created.
+pub(crate) fn definition(container: &Container) -> Value {
     let kind = if container.partition_key.len() > 1 { "MultiHash" } else { "Hash" };
     let mut definition = Map::new();
     definition.insert("id".to_owned(), json!(container.name));
@@ -268,13 +327,27 @@ mod tests {
 
     #[test]
     fn tallies() {
-        let tally = |charge, requests, partitions, written: &[(usize, Option<u32>)]| {
+        let tally = |charge: u64, requests, partitions, written: &[(usize, Option<u32>)]| {
             let written = written.iter().copied().collect();
-            Tally { charge, requests, partitions, receipt: None, written }
+            let charge = RequestCharge::from_raw(21_000 * charge);
+            Tally { charge, requests, partitions, written, ..Tally::default() }
         };
         let mut sum = tally(571, 1, 75, &[(0, Some(1))]);
         sum.add(&tally(100, 2, 1, &[(0, Some(1)), (1, None)]));
         assert_eq!(sum, tally(671, 3, 75, &[(0, Some(1)), (1, None)]));
         assert_eq!(sum.ru(), 6.71);
+    }
+
+    #[test]
+    fn waits_that_overlap_are_one() {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let waited = |waits: &[(u64, u64)]| {
+            let waits = waits.iter().map(|(begin, end)| (at(*begin), at(*end))).collect();
+            Tally { waits, ..Tally::default() }.waited().as_millis()
+        };
+        assert_eq!(waited(&[]), 0);
+        assert_eq!(waited(&[(10, 20), (30, 35)]), 15);
+        assert_eq!(waited(&[(10, 20), (12, 18), (15, 25)]), 15);
     }
 }

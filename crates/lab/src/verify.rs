@@ -1,7 +1,8 @@
 //! Proving that copies are what their sources say.
 //!
 //! Both sides of a check are queries whose rows are `{k, v}`: under the same `k` there must be the
-//! same `v`. A tally compares with the number of rows under a `k`, which is how counters are proved.
+//! same `v`. Where `v` is a whole item, what the server adds to items is left out, so that a copy can
+//! be compared to its last property. A tally compares with the number of rows under a `k`, which is how counters are proved.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,9 @@ use serde_json::Value;
 use crate::Error;
 use crate::target::{Tally, Target};
 use crate::workload::{Check, Model, Side};
+
+/// What the server adds to items; two that are alike differ in it.
+const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
 /// What came of one check.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,10 +48,18 @@ async fn rows(
     let rows = target.rows(what, &query, &mut Tally::default()).await?;
     let pair = |row: &Value| {
         let key = row.get("k").map(Value::to_string).unwrap_or_default();
-        (key, row.get("v").cloned().unwrap_or(Value::Null))
+        (key, own_properties(row.get("v").cloned().unwrap_or(Value::Null)))
     };
     let pairs: Vec<(String, Value)> = rows.iter().map(pair).collect();
     Ok(if side.is_tally { tally(pairs) } else { pairs })
+}
+
+/// An item without the properties that the server gives it; anything else as it is.
+fn own_properties(mut value: Value) -> Value {
+    if let Value::Object(properties) = &mut value {
+        properties.retain(|name, _| !SYSTEM_PROPERTIES.contains(&&name[..]));
+    }
+    value
 }
 
 fn tally(pairs: Vec<(String, Value)>) -> Vec<(String, Value)> {
@@ -105,6 +117,13 @@ mod tests {
         let wrong = findings(&check(), &sources, &[("a", json!("Eve"))]);
         assert_eq!(wrong, ["a has \"Eve\", its source \"Ada\""]);
         assert_eq!(findings(&check(), &sources, &[("c", json!(1))]), ["c has 1, and no source"]);
+    }
+
+    #[test]
+    fn whole_items_are_compared_without_what_the_server_adds() {
+        let item = json!({"id": "1", "_rid": "r", "_ts": 7, "_etag": "e", "a": {"_ts": 1}});
+        assert_eq!(own_properties(item), json!({"id": "1", "a": {"_ts": 1}}));
+        assert_eq!(own_properties(json!(["_ts"])), json!(["_ts"]));
     }
 
     #[test]

@@ -208,6 +208,34 @@ impl Step {
             Action::Write { .. } | Action::Delete { .. } | Action::Execute { .. } => false,
         }
     }
+
+    /// Whether an expression of the step begins with a name.
+    pub fn mentions(&self, name: &str) -> bool {
+        let in_expression =
+            |expression: &Expression| expression.paths().iter().any(|path| path.root == name);
+        let in_template = |template: &Template| {
+            let mut found = false;
+            let looked = template.visit(&mut Vec::new(), &mut |around, expression| {
+                found |= in_expression(expression);
+                found |= around.iter().any(|each| each.path.root == name);
+                Ok(())
+            });
+            found || looked.is_err()
+        };
+        let in_action = match &self.action {
+            Action::Read { id, key } | Action::Delete { id, key } => {
+                in_template(id) || in_template(key)
+            }
+            Action::Query { key, parameters, .. } => {
+                key.as_ref().is_some_and(in_template)
+                    || parameters.iter().any(|(_, value)| in_template(value))
+            }
+            Action::Write { item, .. } => in_template(item),
+            Action::Execute { key, arguments, .. } => in_template(key) || in_template(arguments),
+        };
+        let in_loop = self.each.as_ref().is_some_and(|each| each.path.root == name);
+        in_action || in_loop || self.when.as_ref().is_some_and(in_expression)
+    }
 }
 
 /// One request, or one for each row of an earlier one.

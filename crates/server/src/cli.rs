@@ -429,7 +429,7 @@ pub struct LabRunFlags {
     #[arg(long, conflicts_with = "endpoint")]
     pub in_memory: bool,
     /// Delete databases of an earlier run at --endpoint
-    #[arg(long)]
+    #[arg(long, requires = "endpoint")]
     pub replace: bool,
     /// Write a report with charts, one HTML file
     #[arg(long, value_name = "FILE")]

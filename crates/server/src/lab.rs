@@ -3,7 +3,8 @@
 //!
 //! ELSEWHERE  Everything the laboratory does: the crate `lab`.
 
-use std::path::Path;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -38,6 +39,11 @@ pub fn lab(command: &LabCommand) -> Result<()> {
 }
 
 fn run(flags: &LabRunFlags) -> Result<()> {
+    check_outputs(&[
+        ("--report", &flags.report),
+        ("--json", &flags.json),
+        ("--write-budget", &flags.write_budget),
+    ])?;
     let workload = read(&flags.lab.workload)?;
     let budget = flags.budget.as_deref().map(|path| read_budget(path, &workload)).transpose()?;
     let prepared = Prepared::new(&flags.lab, workload, flags.in_memory)?;
@@ -60,6 +66,7 @@ fn growth(flags: &LabGrowthFlags) -> Result<()> {
     if flags.limit.is_some_and(|limit| !is_positive(limit)) {
         return Err(Usage("--limit is a number above 0".to_owned()).into());
     }
+    check_outputs(&[("--json", &flags.json)])?;
     let workload = read(&flags.workload)?;
     let models = workload.choose_models(&flags.model).map_err(Usage)?;
     if workload.reads_and_writes().0.is_empty() {
@@ -92,6 +99,25 @@ fn data_at(flags: &LabGrowthFlags, scale: f64) -> Result<Arc<Data>> {
     }
     let seed = flags.seed.unwrap_or(workload.seed);
     Ok(Arc::new(Data::new(Arc::new(workload), seed, scale)))
+}
+
+/// Refuses files that cannot be written, before anything takes its time. What was not there is not
+/// there afterwards either.
+fn check_outputs(outputs: &[(&str, &Option<PathBuf>)]) -> Result<()> {
+    let files = outputs.iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
+    for (flag, path) in files.filter(|(_, path)| *path != Path::new("-")) {
+        let is_new = !path.exists();
+        let opened = OpenOptions::new().create(true).append(true).open(path);
+        if let Err(error) = opened {
+            let sentence = format!("{flag} {} cannot be written: {error}", path.display());
+            return Err(Usage(sentence).into());
+        }
+        if is_new {
+            // Should it stay, it is empty until the end of the run.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: String) -> Result<()> {
@@ -316,6 +342,7 @@ impl Place {
             client: self.client.clone(),
             models: models.to_vec(),
             replaces: false,
+            asks_for_prices: self.server.is_none(),
             repeat,
             settle: self.server.as_ref().and_then(LabServer::settle),
             watch: Arc::new(Bar::default()),
@@ -386,5 +413,9 @@ impl Watch for Bar {
 
     fn end(&self) {
         self.replace(None);
+    }
+
+    fn warn(&self, sentence: &str) {
+        eprintln!("warning: {sentence}");
     }
 }

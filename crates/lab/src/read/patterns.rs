@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::{Checked, Kind, Names, Place, Reader, is_positive};
+use super::models::Place;
+use super::{Checked, Kind, Names, Reader, is_positive};
 use crate::expression::Expression;
 use crate::file;
-use crate::workload::{Model, Pattern, Published, Step};
+use crate::mix;
+use crate::workload::{Model, Over, Pattern, Published, Step, Sweep};
 
 /// What holds for patterns that say nothing else.
 pub(super) struct Usual {
@@ -100,9 +102,22 @@ impl Reader<'_> {
             (None, Some(published)) => published.span(),
             (None, None) => pattern.id.span(),
         };
+        let known = || models.iter().map(|model| &model.id[..]).collect::<Vec<_>>().join(", ");
+        for (id, other) in &pattern.same {
+            if !is_known(other.get_ref()) {
+                let message =
+                    format!("there is no model `{}`; there are {}", other.get_ref(), known());
+                return self.fail(other.span(), message);
+            }
+            if pattern.models.contains_key(id) {
+                return self.fail(other.span(), format!("model `{id}` has steps of its own"));
+            }
+        }
         let ids = pattern.models.keys().chain(pattern.same.keys()).chain(pattern.published.keys());
         match ids.into_iter().find(|id| !is_known(id)) {
-            Some(id) => self.fail(span(id), format!("there is no model `{id}`")),
+            Some(id) => {
+                self.fail(span(id), format!("there is no model `{id}`; there are {}", known()))
+            }
             None => Ok(()),
         }
     }
@@ -144,6 +159,34 @@ impl Reader<'_> {
         };
         let parsed = self.at(weight.span(), parsed)?;
         self.at(weight.span(), self.check_expression(&parsed, &names))?;
+        self.at(weight.span(), weight_at(&parsed, drivers))?;
         Ok(parsed)
+    }
+
+    /// Weights are weights all along a sweep.
+    pub(super) fn weights_along(
+        &self,
+        file: &file::Sweep,
+        sweep: &Sweep,
+        patterns: &[Pattern],
+        drivers: &BTreeMap<String, f64>,
+    ) -> Checked<()> {
+        let Over::Driver { name, from, to } = &sweep.over else { return Ok(()) };
+        for (pattern, end) in patterns.iter().flat_map(|pattern| [(pattern, from), (pattern, to)]) {
+            let mut there = drivers.clone();
+            there.insert(name.clone(), *end);
+            let named = |message| format!("at {name} = {end}, {}: {message}", pattern.id);
+            let weight = weight_at(&pattern.weight, &there).map_err(named);
+            self.at(file.id.span(), weight)?;
+        }
+        Ok(())
+    }
+}
+
+/// How often something happens is no negative number.
+fn weight_at(weight: &Expression, drivers: &BTreeMap<String, f64>) -> Result<(), String> {
+    match mix::number_of(weight, drivers)? {
+        number if number >= 0.0 && number.is_finite() => Ok(()),
+        number => Err(format!("a weight is a number from 0, not {number}")),
     }
 }

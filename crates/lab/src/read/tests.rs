@@ -49,6 +49,11 @@ read = "users"
 id = "${change.id}"
 key = "${change.id}"
 
+[[models.checks]]
+name = "names"
+copies = { container = "users", sql = "SELECT c.id AS k, c.name AS v FROM c" }
+sources = { container = "users", sql = "SELECT s.id AS k FROM s", tally = true }
+
 [[patterns]]
 id = "Q"
 weight = "reads * 2"
@@ -70,6 +75,12 @@ id = "posts"
 sample = "writer"
 child = "post"
 points = [1, 2]
+
+[[sweeps]]
+id = "reading"
+driver = "reads"
+from = 1
+to = 9
 "#;
 
 fn read(text: &str) -> Result<Workload, Mistake> {
@@ -166,6 +177,148 @@ fn mistakes_are_shown_with_their_lines() {
     check("arguments = [\"${row.id}\"]", "arguments = 1", "`arguments` is an array");
     check("points = [1, 2]", "points = [2, 1]", "rising");
     check("sample = \"writer\"", "sample = \"riter\"", "there is no sample `riter`");
+}
+
+#[test]
+fn numbers_that_cannot_be() {
+    check("\"reads * 2\"", "-1", "a weight is a number from 0, not -1");
+    check("\"reads * 2\"", "\"reads - 11\"", "a weight is a number from 0, not -1");
+    check("\"reads * 2\"", "\"reads / 0\"", "");
+    check("\"reads * 2\"", "\"reads == 1\"", "a weight is a number, not false");
+    let mistake = read(&GOOD.replace("reads * 2", "reads - 5")).unwrap_err();
+    let at_end = "at reads = 1, Q: a weight is a number from 0, not -4";
+    assert!(mistake.message.contains(at_end), "{mistake}");
+    assert_eq!(mistake.line, line_of(GOOD, GOOD.find("id = \"reading\"").unwrap()));
+    check(
+        "seed = 7",
+        "seed = 7\nru_profile = '2018'",
+        "no price list `2018`; there are 2019, modern",
+    );
+    let key = "partition_key = \"/id\"";
+    for ru in [0, 399, 450, 1_000_100] {
+        let allowed = "throughput is from 400 to 1000000 RU/s in steps of 100";
+        check(key, &format!("{key}\nthroughput = {ru}"), allowed);
+    }
+    check(key, &format!("{key}\nthroughput = -400"), "");
+    for ru in [400, 1_000_000] {
+        read(&GOOD.replacen(key, &format!("{key}\nthroughput = {ru}"), 1)).unwrap();
+    }
+}
+
+#[test]
+fn policies_that_cannot_be() {
+    let key = "partition_key = \"/id\"";
+    let with = |line: &str| format!("{key}\n{line}");
+    let policy = |policy: &str, expect: &str| check(key, &with(policy), expect);
+    policy(
+        "indexing = { includePaths = [] }",
+        "there is no `includePaths`; there are indexingMode, ",
+    );
+    policy(
+        "indexing = { excludedPaths = [{ paht = '/*' }] }",
+        "there is no `paht`; there are path",
+    );
+    policy(
+        "indexing = { compositeIndexes = [[{ path = '/a', ordr = 'descending' }, { path = '/b' }]] }",
+        "there is no `ordr`; there are path, order",
+    );
+    policy("indexing = { indexingMode = 'consistant' }", "indexingMode");
+    policy("indexing = { indexingMode = 'lazy' }", "use 'consistent' or 'none'");
+    policy("indexing = { includedPaths = [{ path = '/a/?' }] }", "the path '/*' must be in either");
+    policy("indexing = 1", "must be an object");
+    policy("unique_keys = { keys = [] }", "there is no `keys`; there are uniqueKeys");
+    policy(
+        "unique_keys = { uniqueKeys = [{ path = '/a' }] }",
+        "there is no `path`; there are paths",
+    );
+    policy("unique_keys = { uniqueKeys = [{ paths = ['a'] }] }", "the path 'a'");
+    check(key, "partition_key = '/_etag'", "is a system property");
+    let right = "indexing = { includedPaths = [{ path = '/a/?' }], excludedPaths = [{ path = '/*' }] }\n\
+                 unique_keys = { uniqueKeys = [{ paths = ['/a', '/b/c'] }] }";
+    read(&GOOD.replacen(key, &with(right), 1)).unwrap();
+}
+
+#[test]
+fn queries_whose_names_mean_nothing() {
+    let sql = "SELECT * FROM c WHERE c.id = @id";
+    let query = |new: &str, expect: &str| check(sql, new, expect);
+    query("SELECT * FROM c WHERE d.id = @id", "`d` means nothing here; there are c");
+    query("SELECT * FROM c t WHERE c.id = @id", "`c` means nothing here; there are t");
+    query("SELECT c.id WHERE @id = 1", "`c` means nothing without FROM");
+    query(
+        "SELECT VALUE (SELECT VALUE t FROM t IN x.tags) FROM c WHERE c.id = @id",
+        "`x` means nothing",
+    );
+    query("SELECT VALUE udf.f(c) FROM c WHERE c.id = @id", "no user-defined functions");
+    query("SELECT * FROM c WHERE c.id = @id AND c.x = @other", "`parameters` lacks `@other`");
+    query("SELECT TOP @n * FROM c WHERE c.id = @id", "`parameters` lacks `@n`");
+    query(
+        "SELECT * FROM c WHERE c.id = @id AND EXISTS(SELECT VALUE 1 FROM t IN c.t OFFSET @o LIMIT 1)",
+        "`@o`",
+    );
+    let parameters = "{ \"@id\" = \"${writer.id}\" }";
+    check(parameters, "{ \"@id\" = 1, \"@more\" = 2 }", "the query has no parameter `@more`");
+    let right = [
+        "SELECT VALUE c.a FROM c JOIN t IN c.tags JOIN (SELECT VALUE u FROM u IN t.us) AS v WHERE t = @id AND v = 1",
+        "SELECT children FROM f.children WHERE ARRAY_LENGTH(children) = @id",
+        "SELECT VALUE g.n FROM (SELECT d.n, COUNT(1) AS m FROM d GROUP BY d.n) AS g WHERE g.m > @id",
+        "SELECT c.id, (SELECT VALUE COUNT(1) FROM t IN c.tags WHERE t.a = c.a) AS n FROM c ORDER BY c.n OFFSET 1 LIMIT @id",
+    ];
+    for text in right {
+        read(&GOOD.replacen(sql, text, 1)).unwrap_or_else(|mistake| panic!("{text}: {mistake}"));
+    }
+}
+
+#[test]
+fn checks_that_compare_nothing() {
+    let copies = "SELECT c.id AS k, c.name AS v FROM c";
+    let rows = |new: &str, expect: &str| check(copies, new, expect);
+    rows("SELECT c.id, c.name AS v FROM c", "rows lack `k`: SELECT … AS k, … AS v");
+    rows("SELECT c.id AS k, c.name FROM c", "rows lack `v`");
+    rows("SELECT VALUE {k: c.id} FROM c", "rows lack `v`");
+    rows("SELECT VALUE 1 FROM c", "rows lack `k`");
+    rows("SELECT c.id AS k, @v AS v FROM c", "a check has no parameters: `@v`");
+    check("SELECT s.id AS k FROM s", "SELECT s.id FROM s", "rows lack `k`");
+    for right in
+        ["SELECT c.k, c.v FROM c", "SELECT VALUE {k: c.id, v: c.n} FROM c", "SELECT * FROM c"]
+    {
+        read(&GOOD.replacen(copies, right, 1)).unwrap();
+    }
+}
+
+#[test]
+fn items_without_their_keys() {
+    let item = "{ id = \"${user.id}\", posts";
+    check(item, "{ ident = \"${user.id}\", posts", "an item needs an `id`");
+    let keyed = |paths: &str| {
+        GOOD.replacen("partition_key = \"/id\"", &format!("partition_key = {paths}"), 1)
+    };
+    let mistake = read(&keyed("\"/tenant\"")).unwrap_err();
+    assert!(
+        mistake.message.contains("an item of `users` needs /tenant, its partition key"),
+        "{mistake}"
+    );
+    assert_eq!(mistake.line, line_of(GOOD, GOOD.find(item).unwrap()));
+    assert!(read(&keyed("[\"/id\", \"/a/b\"]")).unwrap_err().message.contains("needs /a/b"));
+    let nested = keyed("[\"/id\", \"/a/b\"]").replacen(
+        item,
+        "{ a = { b = 1 }, id = \"${user.id}\", posts",
+        1,
+    );
+    read(&nested).unwrap();
+    let step = "[[patterns.models.m]]\nexecute";
+    let write = "[[patterns.models.m]]\nupsert = 'users'\nitem = { name = 'x' }\n";
+    check(step, &format!("{write}{step}"), "an item needs an `id`");
+    let write = "[[patterns.models.m]]\nupsert = 'users'\nitem = { id = '${writer.id}' }\n";
+    read(&GOOD.replacen(step, &format!("{write}{step}"), 1)).unwrap();
+}
+
+#[test]
+fn the_same_as_what() {
+    let id = "id = \"Q\"";
+    check(id, "id = \"Q\"\nsame = { m = 'n' }", "there is no model `n`; there are m");
+    check(id, "id = \"Q\"\nsame = { m = 'm' }", "model `m` has steps of its own");
+    check(id, "id = \"Q\"\nsame = { n = 'm' }", "there is no model `n`; there are m");
 }
 
 #[test]
