@@ -147,6 +147,10 @@ impl Scopes {
                 self.query(query, reads_items)?;
                 None
             }
+            Collection::Call(call) => {
+                self.scalar(call)?;
+                None
+            }
             Collection::Path { root, steps } => {
                 if !reads_items {
                     self.resolve(&root.name)?;

@@ -79,6 +79,9 @@ const RESOURCE_PROPERTIES: [&str; 9] =
 const TYPED_PROPERTIES: [&str; 5] =
     ["id", "indexingPolicy", "partitionKey", "conflictResolutionPolicy", "geospatialConfig"];
 
+/// What checks a query of a computed property, which may not use those of these names.
+pub type CheckComputed<'a> = &'a dyn Fn(&str, &[&str]) -> Result<(), String>;
+
 impl ContainerDefinition {
     /// Reads and checks the body of a create or replace request. The queries of computed
     /// properties are checked by [`ContainerDefinition::check_computed`].
@@ -131,10 +134,7 @@ impl ContainerDefinition {
 
     /// Has every query of a computed property checked by whoever understands queries; `check` is
     /// told the names of the other computed properties, too, which it may not use.
-    pub fn check_computed(
-        &self,
-        check: &dyn Fn(&str, &[&str]) -> Result<(), String>,
-    ) -> Result<(), DefinitionError> {
+    pub fn check_computed(&self, check: CheckComputed<'_>) -> Result<(), DefinitionError> {
         self.computed.iter().try_for_each(|property| {
             let others = self.computed.iter().map(|other| &other.name[..]);
             let others: Vec<&str> = others.filter(|name| *name != property.name).collect();
