@@ -11,6 +11,8 @@ use serde_json::Value;
 /// The sentences for people of an error document about a query, with the line of the query that
 /// they are about. A text that is no such document is returned as it is.
 pub fn describe(query: &str, document: &str) -> String {
+    // A server says so in front of it.
+    let document = document.strip_prefix("Message: ").unwrap_or(document);
     let Ok(parsed) = serde_json::from_str::<Value>(document) else { return document.to_owned() };
     let error = &parsed["errors"][0];
     if let Some(message) = error["message"].as_str() {
@@ -73,6 +75,7 @@ mod tests {
         let error = |place| format!(r#"{{"errors":[{{{place}"code":"SC1","message":"No."}}]}}"#);
         assert_eq!(describe("x", &error(place)), "SC1 No.\n  x\n  ^");
         assert_eq!(describe("x", &error("")), "SC1 No.");
+        assert_eq!(describe("x", &format!("Message: {}", error(""))), "SC1 No.");
         assert_eq!(describe("x", r#"{"Errors":["No."]}"#), "No.");
         for other in ["No.", "{}", "[1]", r#"{"errors":[]}"#] {
             assert_eq!(describe("x", other), other);
