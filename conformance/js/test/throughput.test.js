@@ -6,7 +6,7 @@ import { after, before } from "node:test";
 
 import { CosmosClient } from "@azure/cosmos";
 
-import { all, fails, test, unique } from "../lib/fixture.js";
+import { all, test, unique } from "../lib/fixture.js";
 import { KEY, startServer } from "../lib/server.js";
 
 const NO_RETRY = { retryOptions: { maxRetryAttemptCount: 0, fixedRetryIntervalInMilliseconds: 0, maxWaitTimeInSeconds: 0 } };
@@ -83,13 +83,15 @@ test("metadata is never refused, and more throughput counts at once", async () =
   const { resource: offer } = await container.readOffer();
   offer.content.offerThroughput = 10_000;
   await patient.offer(offer.id).replace(offer);
+  // Whatever was owed is paid with the new throughput.
+  await container.items.create({ id: "first", pk: "p" });
   for (let n = 0; n < 20; n++) await hasty.items.create({ id: `more${n}`, pk: "p" });
 });
 
 test("a container that spends its share leaves another one alone", async () => {
   const first = await make(400);
   const second = await make(400);
-  await exhaust(first.hasty);
-  await fails(first.hasty.items.create({ id: "late", pk: "p", text: "t".repeat(100_000) }), 429, 3200);
+  const { error } = await exhaust(first.hasty);
+  assert.equal(error.code, 429);
   await second.hasty.items.create({ id: "fine", pk: "p" });
 });

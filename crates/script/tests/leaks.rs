@@ -53,9 +53,14 @@ fn nothing_is_left_behind() {
         }
     };
     round(100);
-    let before = resident_kb();
-    round(400);
-    let after = resident_kb();
-    // 3200 executions; a leak of one kilobyte in each would show.
-    assert!(after < before + 3000, "{before} kB before, {after} kB after");
+    // 3200 executions each time. A leak of one kilobyte in each would show every time; what the
+    // allocator keeps for later does not.
+    let grown: Vec<usize> = (0..3)
+        .map(|_| {
+            let before = resident_kb();
+            round(400);
+            resident_kb().saturating_sub(before)
+        })
+        .collect();
+    assert!(grown.iter().any(|kilobytes| *kilobytes < 3000), "grown by {grown:?} kB");
 }
