@@ -210,3 +210,42 @@ fn another_price_list_is_noticed() {
     check("modern", "ru_profile = 'modern'", &[]);
     check("modern", "seed = 1", &[]);
 }
+
+/// What the small workloads are there to show: which model is the cheapest depends on what is asked
+/// of it, and the cheapest under the mix need not win a single pattern.
+#[test]
+fn small_workloads_show_when_each_model_wins() {
+    /// A workload, the cheapest model of some patterns, and the cheapest under the mix.
+    type Shown = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+    let expect: [Shown; 6] = [
+        ("person", &[("read", "embedded"), ("move", "referenced")], "embedded"),
+        (
+            "comments",
+            &[("view", "hybrid"), ("all", "embedded"), ("comment", "referenced")],
+            "hybrid",
+        ),
+        ("portfolio", &[("value", "embedded"), ("price", "referenced")], "hybrid"),
+        ("publisher", &[("add", "referenced"), ("count", "hybrid")], "hybrid"),
+        ("authors", &[("book", "embedded"), ("rename", "joined")], "embedded"),
+        (
+            "hybrid",
+            &[("list", "hybrid"), ("page", "embedded"), ("picture", "referenced")],
+            "hybrid",
+        ),
+    ];
+    for (name, winners, cheapest) in expect {
+        let text = lab::shelf::find(name).unwrap().text;
+        let scale = lab::shelf::find(name).unwrap().read().unwrap().scale;
+        let results = run(&text, scale);
+        for (pattern, winner) in winners {
+            let cells = results.cells.iter().filter(|cell| cell.pattern == *pattern);
+            let least = cells.min_by(|a, b| a.total_ru().total_cmp(&b.total_ru())).unwrap();
+            assert_eq!(least.model, *winner, "{name}: {pattern}");
+        }
+        let json = results.to_json();
+        let mix = |model: &&Value| model["mix_ru"].as_f64().unwrap();
+        let models = json["models"].as_array().unwrap();
+        let least = models.iter().min_by(|a, b| mix(a).total_cmp(&mix(b))).unwrap();
+        assert_eq!(least["model"], *cheapest, "{name} under its mix");
+    }
+}
