@@ -70,7 +70,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 /// Benchmarks of the whole server.
 #[derive(Debug, Parser)]

@@ -37,7 +37,7 @@ use crate::cli::{Cli, Command};
 use crate::config::{ServeConfig, Usage};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Allocator = allocator::Allocator;
 
 fn main() -> ExitCode {
     match run(Cli::read().command) {
