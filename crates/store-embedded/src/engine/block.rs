@@ -138,16 +138,41 @@ impl Block {
     }
 
     /// What it says of a key, if anything.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Entry<'_>> {
+        self.find(key).map(|(entry, _)| entry)
+    }
+
+    /// The same, with the place behind the key.
+    pub(crate) fn find(&self, key: &[u8]) -> Option<(Entry<'_>, Place)> {
+        let (head, value) = self.restart(self.interval_of(key));
+        self.search(Place { head, value }, 0, key)
+    }
+
+    /// The same for a key behind one that was found.
+    pub(crate) fn find_past(
+        &self,
+        (last, place): (&[u8], Place),
+        key: &[u8],
+    ) -> Option<(Entry<'_>, Place)> {
+        // Where the next interval begins, the search ends.
+        self.search(place, common(last, key), key).or_else(|| self.find(key))
+    }
+
+    /// Looks for a key from a place on whose last key has its first `matched` bytes in common with
+    /// it.
     ///
     /// Keys are compared without being put together: while the keys passed are before `key`, how
     /// much the last of them has in common with it decides.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Entry<'_>> {
-        let (mut at, mut value) = self.restart(self.interval_of(key));
-        let mut matched = 0;
-        while at < self.heads_end {
-            let raw = self.raw(at);
-            let own = value;
-            (at, value) = (raw.next, value + raw.value_bytes);
+    fn search(
+        &self,
+        mut place: Place,
+        mut matched: usize,
+        key: &[u8],
+    ) -> Option<(Entry<'_>, Place)> {
+        while place.head < self.heads_end {
+            let raw = self.raw(place.head);
+            let value = place.value;
+            place = Place { head: raw.next, value: value + raw.value_bytes };
             match raw.shared.cmp(&matched) {
                 Ordering::Greater => {}
                 Ordering::Less => return None,
@@ -155,9 +180,9 @@ impl Block {
                     let rest = &self.bytes[raw.key.clone()];
                     let wanted = &key[matched..];
                     let same = common(rest, wanted);
-                    match rest[same..].cmp(&wanted[same..]) {
+                    match rest[same..].first().cmp(&wanted[same..].first()) {
                         Ordering::Less => matched += same,
-                        Ordering::Equal => return Some(self.entry(&raw, own)),
+                        Ordering::Equal => return Some((self.entry(&raw, value), place)),
                         Ordering::Greater => return None,
                     }
                 }
@@ -181,16 +206,22 @@ impl Block {
     ) {
         sieve.clear();
         let (mut at, _) = self.restart(interval);
-        let end = self.interval_end(interval);
-        while at < end {
+        let heads_end = self.interval_end(interval);
+        // Keys ascend: none is before the first that is not.
+        let (mut start, end) = within.map_or((None, None), |(start, end)| (Some(start), end));
+        while at < heads_end {
             let raw = self.raw(at);
             at = raw.next;
             sieve.key.truncate(raw.shared);
             sieve.key.extend_from_slice(&self.bytes[raw.key]);
-            let is_within = within.is_none_or(|(start, end)| {
-                sieve.key.as_slice() >= start && end.is_none_or(|end| sieve.key.as_slice() < end)
-            });
-            if raw.is_deleted || !is_within {
+            if start.is_some_and(|start| sieve.key.as_slice() < start) {
+                continue;
+            }
+            start = None;
+            if end.is_some_and(|end| sieve.key.as_slice() >= end) {
+                break;
+            }
+            if raw.is_deleted {
                 continue;
             }
             sieve.looked_at += 1;
@@ -240,13 +271,27 @@ impl Block {
     }
 
     fn raw(&self, at: usize) -> Raw {
+        // Nearly every head has a short key, and a value of less than 16 KB.
+        if let Some(bytes) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<4>)
+            && (bytes[0] | bytes[1]) < 0x80
+        {
+            let [shared, rest, low, high] = bytes.map(usize::from);
+            let (value, head) = match (low < 0x80, high < 0x80) {
+                (true, _) => (low, 3),
+                (false, true) => (low & 0x7f | high << 7, 4),
+                (false, false) => return self.long_raw(at),
+            };
+            return Raw::new(shared, at + head, rest, value);
+        }
+        self.long_raw(at)
+    }
+
+    fn long_raw(&self, at: usize) -> Raw {
         let mut at = at;
         let shared = self.varint(&mut at);
         let rest = self.varint(&mut at);
         let value = self.varint(&mut at);
-        let next = at + rest;
-        let value_bytes = value.saturating_sub(1);
-        Raw { shared, key: at..next, value_bytes, is_deleted: value == 0, next }
+        Raw::new(shared, at, rest, value)
     }
 
     fn varint(&self, at: &mut usize) -> usize {
@@ -273,6 +318,13 @@ impl Block {
             false => Entry::Value(&self.bytes[value..value + raw.value_bytes]),
         }
     }
+}
+
+/// A place between two entries.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    head: usize,
+    value: usize,
 }
 
 /// Keys that were found among those of an interval.
@@ -312,6 +364,15 @@ struct Raw {
     is_deleted: bool,
     /// Where the next one is.
     next: usize,
+}
+
+impl Raw {
+    /// The head of a key whose rest is at a place.
+    fn new(shared: usize, at: usize, rest: usize, value: usize) -> Raw {
+        let next = at + rest;
+        let value_bytes = value.saturating_sub(1);
+        Raw { shared, key: at..next, value_bytes, is_deleted: value == 0, next }
+    }
 }
 
 /// A place in a block. It holds the keys of one interval, put together.
@@ -484,7 +545,7 @@ impl BlockCursor {
 }
 
 /// How many first bytes two strings have in common.
-fn common(a: &[u8], b: &[u8]) -> usize {
+pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
     let mut same = 0;
     for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
         let [a, b] = [a, b].map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));

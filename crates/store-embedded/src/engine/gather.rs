@@ -8,7 +8,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::Entry;
-use super::block::Block;
+use super::block::{Block, Place};
 
 /// Values of many keys, taken from place after place, newest first.
 pub(crate) struct Gather<'a> {
@@ -82,9 +82,19 @@ impl<'a> Gather<'a> {
     pub(crate) fn take_all(&mut self, blocks: &[(usize, &Block)]) {
         touch(blocks.iter().map(|(_, block)| block.first_byte()));
         let mut entries = Vec::with_capacity(blocks.len());
+        // Keys come in order as a rule, and then neighbors are found from each other.
+        let mut last: Option<(&Block, &[u8], Place)> = None;
         for &(at, block) in blocks {
-            if let Some(entry) = block.get(self.keys[at]) {
+            let key = self.keys[at];
+            let found = match last {
+                Some((own, before, place)) if std::ptr::eq(own, block) && before < key => {
+                    block.find_past((before, place), key)
+                }
+                _ => block.find(key),
+            };
+            if let Some((entry, place)) = found {
                 entries.push((at, block, entry));
+                last = Some((block, key, place));
             }
         }
         let values = entries.iter().map(|(.., entry)| entry.bytes());

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Direction, Error, Result, Sieved, Wanted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Block, BlockBuilder, BlockCursor, Sieve};
+use super::block::{Block, BlockBuilder, BlockCursor, Sieve, common};
 use super::cache::{BlockCache, Kept, Shelves};
 use super::filter::{Filter, hash};
 use super::gather::Gather;
@@ -200,6 +200,18 @@ struct Index {
     keys: Vec<u8>,
     key_ends: Vec<u64>,
     block_ends: Vec<u64>,
+    /// Bytes that all keys begin with.
+    shared: usize,
+    /// What follows them in each key, as a number: few comparisons need more.
+    heads: Vec<u64>,
+}
+
+/// A key that is looked for in an index.
+#[derive(Clone, Copy)]
+struct Probe<'k> {
+    key: &'k [u8],
+    /// Compares with the heads as the key does with the keys, unless it is equal.
+    head: u64,
 }
 
 impl Table {
@@ -273,7 +285,7 @@ impl Table {
             if filter.is_some_and(|filter| !filter.may_hold(hash(key))) {
                 continue;
             }
-            let number = self.index.block_near(near, key);
+            let number = self.index.block_near(near, self.index.probe(key));
             if number < self.index.len() {
                 places.push((at, number));
                 near = number;
@@ -494,13 +506,22 @@ impl Index {
             keys: Vec::with_capacity(bytes.len().saturating_sub(blocks * 10)),
             key_ends: Vec::with_capacity(blocks),
             block_ends: Vec::with_capacity(blocks),
+            shared: 0,
+            heads: Vec::new(),
         };
         for _ in 0..blocks {
             index.keys.extend_from_slice(take_key(&mut bytes)?);
             index.key_ends.push(index.keys.len() as u64);
             index.block_ends.push(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?));
         }
-        (bytes.is_empty() && blocks > 0).then_some(index)
+        if !bytes.is_empty() || blocks == 0 {
+            return None;
+        }
+        // In between they are no different.
+        index.shared = common(index.key(0), index.last());
+        let rest = |at: usize| index.key(at).get(index.shared..).unwrap_or_default();
+        index.heads = (0..blocks).map(|at| head(rest(at))).collect();
+        Some(index)
     }
 
     fn len(&self) -> usize {
@@ -521,33 +542,57 @@ impl Index {
     }
 
     /// The same as [`block_of`](Index::block_of), found the sooner the nearer it is behind `start`.
-    fn block_near(&self, start: usize, key: &[u8]) -> usize {
-        if start == 0 || self.key(start - 1) >= key {
-            return self.block_of(key);
+    fn block_near(&self, start: usize, probe: Probe<'_>) -> usize {
+        if start == 0 || !self.is_before(start - 1, probe) {
+            return self.block_between(0, self.len(), probe);
         }
         let (mut low, mut step) = (start, 1);
-        while low + step < self.len() && self.key(low + step) < key {
+        while low + step < self.len() && self.is_before(low + step, probe) {
             low += step + 1;
             step *= 2;
         }
-        self.block_between(low, self.len().min(low + step + 1), key)
+        self.block_between(low, self.len().min(low + step + 1), probe)
     }
 
     /// The first block whose last key is not before `key`; their number if there is none.
     fn block_of(&self, key: &[u8]) -> usize {
-        self.block_between(0, self.len(), key)
+        self.block_between(0, self.len(), self.probe(key))
     }
 
-    fn block_between(&self, low: usize, high: usize, key: &[u8]) -> usize {
+    fn block_between(&self, low: usize, high: usize, probe: Probe<'_>) -> usize {
         let (mut low, mut high) = (low, high);
         while low < high {
             let middle = (low + high) / 2;
-            match self.key(middle) < key {
+            match self.is_before(middle, probe) {
                 true => low = middle + 1,
                 false => high = middle,
             }
         }
         low
+    }
+
+    fn probe<'k>(&self, key: &'k [u8]) -> Probe<'k> {
+        let (front, rest) = key.split_at(self.shared.min(key.len()));
+        let head = match front.cmp(&self.keys[..self.shared]) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => head(rest),
+            std::cmp::Ordering::Greater => u64::MAX,
+        };
+        Probe { key, head }
+    }
+
+    /// Whether the last key of a block is before this one.
+    fn is_before(&self, block: usize, probe: Probe<'_>) -> bool {
+        let head = self.heads[block];
+        head < probe.head || head == probe.head && self.key(block) < probe.key
+    }
+}
+
+/// The first eight bytes as a number that orders like them; what is missing counts as zeros.
+fn head(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => bytes.iter().rev().fold(0, |number, byte| number >> 8 | u64::from(*byte) << 56),
     }
 }
 
