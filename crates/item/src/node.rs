@@ -98,11 +98,23 @@ impl<'a> Node<'a> {
 
     /// The member called `name`. Linear in the number of members before it.
     pub fn get(self, name: &str) -> Option<Node<'a>> {
-        let mut members = self.members();
-        while let Some((inside, member)) = members.step() {
-            if member.is_named(inside, name) {
-                return Some(member);
+        if self.slot.tag() != Tag::Object {
+            return None;
+        }
+        let (mut at, next) = self.children();
+        let parent = self.bounded(next);
+        // As in [`Members::step`], but no node is made, nor a name looked at that is longer or
+        // shorter.
+        let mut name_start = self.slot.start() + 2;
+        while at < next {
+            let slot = Slot::read(parent.table, at)?;
+            let name_end = slot.start().checked_sub(2)?;
+            let may_be = slot.name_escaped() || name_end.checked_sub(name_start)? == name.len();
+            if may_be && slot.is_named(self.text.get(name_start..name_end)?, name) {
+                return parent.child(at);
             }
+            at = slot.next(parent.table, at);
+            name_start = slot.end() + 2;
         }
         None
     }
@@ -184,13 +196,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn is_named(self, inside: &[u8], name: &str) -> bool {
-        if self.slot.name_escaped() {
-            return string::unescape(inside).is_some_and(|text| text == name);
-        }
-        inside == name.as_bytes()
-    }
-
     /// Its text; empty if the slot points outside the item.
     fn bytes(self) -> &'a [u8] {
         self.text.get(self.slot.start()..self.slot.end()).unwrap_or_default()
@@ -223,10 +228,7 @@ impl<'a> Node<'a> {
 
     /// The slot after this value and all in it.
     fn next(self) -> usize {
-        match self.extent() {
-            Some(extent) => (extent.next as usize).max(self.at as usize + 2),
-            None => self.at as usize + 1,
-        }
+        self.slot.next(self.table, self.at as usize)
     }
 }
 

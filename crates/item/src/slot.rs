@@ -12,6 +12,8 @@
 //! `start` and `end` are byte offsets in the text. The name of a member is not recorded: it is
 //! what lies between the end of the value before it and the start of its own.
 
+use crate::string;
+
 /// Bytes of a slot, little-endian.
 pub(crate) const SLOT_BYTES: usize = 8;
 
@@ -79,7 +81,23 @@ impl Slot {
     }
 
     pub fn is_container(self) -> bool {
-        matches!(self.tag(), Tag::Array | Tag::Object)
+        matches!(self.0 >> TAG_SHIFT & 7, 5 | 6)
+    }
+
+    /// Whether the name of a member is this; `inside` is how it stands in the text.
+    pub fn is_named(self, inside: &[u8], name: &str) -> bool {
+        match self.name_escaped() {
+            true => string::unescape(inside).is_some_and(|text| text == name),
+            false => inside == name.as_bytes(),
+        }
+    }
+
+    /// The slot after a value at a place and all in it.
+    pub fn next(self, table: &[u8], at: usize) -> usize {
+        match self.is_container().then(|| Extent::read(table, at + 1)).flatten() {
+            Some(extent) => (extent.next as usize).max(at + 2),
+            None => at + 1,
+        }
     }
 
     pub fn value_escaped(self) -> bool {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 
 use crate::SYSTEM_PROPERTIES;
 use crate::builder::{patch_end, patch_extent};
@@ -57,6 +57,13 @@ impl Item {
     /// The JSON text as it goes on the wire: a slice of the stored form, not a copy.
     pub fn text(&self) -> Bytes {
         self.bytes.slice(HEADER_BYTES..self.text_end())
+    }
+
+    /// The same of an item that is not needed any more.
+    pub fn into_text(mut self) -> Bytes {
+        self.bytes.truncate(self.text_end());
+        self.bytes.advance(HEADER_BYTES);
+        self.bytes
     }
 
     /// Bytes of the text.
@@ -209,6 +216,7 @@ mod tests {
         let comma = if user == "{}" { "" } else { "," };
         let expect = format!("{}{comma}{SUFFIX}", &user[..user.len() - 1]);
         assert_eq!(item.text(), expect);
+        assert_eq!(item.clone().into_text(), expect);
         assert_eq!((item.text_len(), text_len), (expect.len(), expect.len()));
         assert_eq!(item.root().raw(), expect);
         assert_eq!(item.root().members().count(), item.root().len());
