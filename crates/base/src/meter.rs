@@ -120,8 +120,13 @@ impl PartitionMeter<'_> {
 
     /// Counts one item loaded through the index or by identity.
     pub fn item_read(self, bytes: usize) {
+        self.items_read(1, bytes);
+    }
+
+    /// Counts items loaded, with the bytes of all of them.
+    pub fn items_read(self, items: u64, bytes: usize) {
         self.count(|reading| {
-            reading.items_read += 1;
+            reading.items_read += items;
             reading.bytes_read += bytes as u64;
         });
     }

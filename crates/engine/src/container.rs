@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use model::Rid;
 use model::container::ContainerDefinition;
 use model::epk::{EffectivePartitionKey, EpkRange};
@@ -16,6 +16,7 @@ use storage::visibility::{Erasure, Visibility};
 use store::{Space, Store, View};
 
 use crate::ops::Scope;
+use crate::source::Composites;
 use crate::throughput::Usage;
 use crate::{Error, Result};
 
@@ -23,6 +24,8 @@ use crate::{Error, Result};
 pub struct Container {
     pub(crate) layout: Layout,
     pub(crate) shape: RwLock<Arc<Shape>>,
+    /// What queries want to know of the shape; made when the first one asks.
+    pub(crate) composites: ArcSwapOption<Composites>,
     pub(crate) erasures: ArcSwap<Vec<Erasure>>,
     pub(crate) progress: AtomicU32,
     pub(crate) is_dropped: AtomicBool,
@@ -82,6 +85,7 @@ impl Container {
             ranges_etag: format!("{:08x}-{:04x}", layout.container, layout.partitions.len()),
             name: name.to_owned(),
             database_name: database_name.to_owned(),
+            composites: ArcSwapOption::empty(),
             erasures: ArcSwap::from_pointee(erasures),
             shape: RwLock::new(Arc::new(shape)),
             store,

@@ -24,9 +24,9 @@ impl Engine {
         query: &QueryText,
     ) -> Result<Explanation> {
         let bound = self.core.bind(container, query)?;
-        let (source, key_paths) = self.core.query_source(ctx, container, scope, &bound)?;
+        let (source, routing) = self.core.query_source(ctx, container, scope, &bound)?;
         let strategy = crate::query::strategy(self.core.profile);
-        let plan = query::plan_by(bound, &key_paths, &source, None, strategy)?.to_string();
+        let plan = query::plan_by(bound, &routing, &source, None, strategy)?.to_string();
         Ok(Explanation { plan, meter: ctx.meter().read() })
     }
 }

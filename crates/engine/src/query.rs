@@ -12,7 +12,9 @@ use model::container::IndexingMode;
 use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
-use query::{BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, State, Strategy, Udf};
+use query::{
+    BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, Routing, State, Strategy, Udf,
+};
 use sql::Condition;
 
 use crate::charge::{Profile, QueryTerms};
@@ -95,7 +97,7 @@ impl Core {
     ) -> Result<FeedPage> {
         check_scan(container, &bound, page)?;
         check_aggregates(container, &bound, scope)?;
-        let (source, key_paths) = self.query_source(ctx, container, scope, &bound)?;
+        let (source, routing) = self.query_source(ctx, container, scope, &bound)?;
         check_sessions(container, &source.view, &source.selection, page.session.as_ref())?;
         self.admit(ctx, container, &source.selection.partitions)?;
         let state = page.continuation.as_deref().map(|token| {
@@ -104,7 +106,7 @@ impl Core {
         });
         let state = state.transpose()?;
         let strategy = strategy(self.profile);
-        let plan = query::plan_by(bound, &key_paths, &source, state.as_ref(), strategy)?;
+        let plan = query::plan_by(bound, &routing, &source, state.as_ref(), strategy)?;
         let limits = PageLimits {
             rows_max: items_max(page.items_max),
             bytes_max: limits::PAGE_BYTES_MAX,
@@ -156,19 +158,18 @@ impl Core {
         Ok(query::bind_printed(parsed, printed, &parameters(query), &schema)?)
     }
 
-    /// What a query reads from, and the partition key paths of its container.
+    /// What a query reads from, and where its filter leads to.
     pub(crate) fn query_source<'a>(
         &'a self,
         ctx: &Ctx,
         container: &'a Container,
         scope: &Scope,
         query: &BoundQuery,
-    ) -> Result<(ContainerSource<'a>, Vec<Vec<String>>)> {
-        let key_paths = key_paths(container);
-        let pins = query::routing(query, &key_paths).pins;
-        let selection = narrowed(container, container.select(scope)?, &pins);
+    ) -> Result<(ContainerSource<'a>, Routing<'a>)> {
+        let routing = query::routing(query, &container.layout.key_paths);
+        let selection = narrowed(container, container.select(scope)?, &routing.pins);
         let now = ctx.now().as_secs() as u32;
-        Ok((ContainerSource::new(self, container, selection, now), key_paths))
+        Ok((ContainerSource::new(self, container, selection, now), routing))
     }
 
     /// The value of an expression that refers to no item.
@@ -224,7 +225,7 @@ impl Engine {
             info = info.pass_through();
         }
         let bound = query::bind_with(&parsed, &parameters(query), &schema)?;
-        let routing = query::routing(&bound, &key_paths(container));
+        let routing = query::routing(&bound, &container.layout.key_paths);
         let ranges = match bound.reads_items() {
             true => ranges_of(container, &routing.pins),
             false => vec![QueryRange::first()],
@@ -272,7 +273,7 @@ fn check_scan(container: &Container, query: &BoundQuery, page: &PageRequest) -> 
     if is_indexed || page.is_scan_enabled || !query.has_filter() {
         return Ok(());
     }
-    let pins = query::routing(query, &key_paths(container)).pins;
+    let pins = query::routing(query, &container.layout.key_paths).pins;
     if pins.iter().all(|pin| pin.ids.is_some()) {
         return Ok(());
     }
@@ -289,11 +290,6 @@ fn missing_features(info: &PlanInfo, features: Option<&str>) -> Vec<&'static str
     let Some(features) = features else { return info.unmergeable.into_iter().collect() };
     let offered: Vec<&str> = features.split(',').map(str::trim).collect();
     info.features().into_iter().filter(|feature| !offered.contains(feature)).collect()
-}
-
-fn key_paths(container: &Container) -> Vec<Vec<String>> {
-    let paths = container.layout.key_definition.paths.iter();
-    paths.map(|path| path.segments().to_vec()).collect()
 }
 
 /// The part of a selection in which a filter with these pins can find anything.

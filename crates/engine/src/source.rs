@@ -47,6 +47,7 @@ pub(crate) struct ContainerSource<'a> {
     now: u32,
     /// As it was before the view was taken: what it calls complete is complete in the view.
     shape: Arc<Shape>,
+    composites: Arc<Composites>,
     /// The selection's one logical partition, if it is one, and the values of its key.
     fixed: Option<(LogicalKey, Vec<Value>)>,
     /// Which partitions of the selection were opened.
@@ -67,6 +68,7 @@ fn check_deadline(ctx: &Ctx) -> Answer<()> {
 impl<'a> ContainerSource<'a> {
     pub fn new(core: &'a Core, container: &'a Container, selection: Selection, now: u32) -> Self {
         let shape = container.shape.read().clone();
+        let composites = Composites::of(container, &shape);
         let view = core.store.view();
         let erasures = container.published_erasures(&view);
         let layout = &container.layout;
@@ -82,6 +84,7 @@ impl<'a> ContainerSource<'a> {
             erasures,
             now,
             shape,
+            composites,
             fixed,
             opened,
             logical,
@@ -269,12 +272,8 @@ impl Source for ContainerSource<'_> {
         has(&self.shape.policy) && self.shape.retired.iter().all(has)
     }
 
-    fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
-        let shape = &self.shape;
-        let is_current = |composite: &&index::Composite| {
-            shape.retired.iter().all(|policy| policy.composites().contains(composite))
-        };
-        shape.policy.composites().iter().filter(is_current).map(keys_of).collect()
+    fn composites(&self) -> &[Vec<(Path, Direction)>] {
+        &self.composites.keys
     }
 
     fn entries(
@@ -379,15 +378,12 @@ impl Source for ContainerSource<'_> {
                 0 => ITEMS_FIRST,
                 len => ((BATCH_BYTES - bytes) / (bytes / len).max(64)).clamp(1, ROWS),
             };
-            let rest = &ordinals[found.len()..];
-            let some = reader.by_ordinals(&rest[..most.min(rest.len())]).map_err(failed)?;
-            bytes += some.iter().flatten().map(Item::text_len).sum::<usize>();
-            found.extend(some);
-        }
-        for slot in &mut found {
-            if slot.as_ref().is_some_and(|item| !self.is_found(&reader, item)) {
-                *slot = None;
-            }
+            let before = found.len();
+            let rest = &ordinals[before..];
+            let next = &rest[..most.min(rest.len())];
+            let is_found = |item: &Item| self.is_found(&reader, item);
+            reader.by_ordinals(next, is_found, &mut found).map_err(failed)?;
+            bytes += found[before..].iter().flatten().map(Item::text_len).sum::<usize>();
         }
         Ok(found)
     }
@@ -634,8 +630,7 @@ impl ContainerSource<'_> {
                 Some(Terms { ranges, front, composite: None, is_narrow, is_exact, prefix })
             }
             Span::Composite { keys, equal, bounds } => {
-                let mut composites = self.shape.policy.composites().iter();
-                let composite = composites.find(|composite| keys_of(composite) == *keys)?.clone();
+                let composite = self.composites.of_keys(keys)?.clone();
                 let equal: Vec<Scalar<'_>> = equal.iter().filter_map(scalar).collect();
                 let bounds = match *bounds == Bounds::ALL {
                     true => index::Bounds::All,
@@ -694,6 +689,37 @@ impl ContainerSource<'_> {
         let is_indexed = self.shape.is_complete(&index::Path::default());
         let is_regular = self.selection.is_whole() || self.fixed.is_some();
         is_indexed && is_regular && self.shape.default_ttl().is_none() && self.erasures.is_empty()
+    }
+}
+
+/// The composite indexes of a container that can be read while it has a shape.
+pub(crate) struct Composites {
+    shape: Arc<Shape>,
+    keys: Vec<Vec<(Path, Direction)>>,
+    indexes: Vec<index::Composite>,
+}
+
+impl Composites {
+    /// Those of the container, which keeps them.
+    fn of(container: &Container, shape: &Arc<Shape>) -> Arc<Composites> {
+        let own = container.composites.load_full();
+        if let Some(own) = own.filter(|own| Arc::ptr_eq(&own.shape, shape)) {
+            return own;
+        }
+        let is_current = |composite: &&index::Composite| {
+            shape.retired.iter().all(|policy| policy.composites().contains(composite))
+        };
+        let indexes = shape.policy.composites().iter().filter(is_current).cloned();
+        let indexes: Vec<index::Composite> = indexes.collect();
+        let keys = indexes.iter().map(keys_of).collect();
+        let own = Arc::new(Composites { shape: shape.clone(), keys, indexes });
+        container.composites.store(Some(own.clone()));
+        own
+    }
+
+    fn of_keys(&self, keys: &[(Path, Direction)]) -> Option<&index::Composite> {
+        let at = self.keys.iter().position(|own| own == keys)?;
+        self.indexes.get(at)
     }
 }
 

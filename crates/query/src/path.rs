@@ -42,7 +42,7 @@ impl Path {
     }
 
     /// The path one property further.
-    pub fn property(mut self, name: &str) -> Path {
+    pub fn property(mut self, name: impl Into<Arc<str>>) -> Path {
         self.segments.push(Segment::Property(name.into()));
         self
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use item::{Kind, Value};
 
-use crate::constraints::{Allowed, conjuncts, constraint};
+use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
 use crate::expr::Expr;
 use crate::key::canonical;
 use crate::{BoundQuery, Path};
@@ -15,7 +15,9 @@ const PINS_MAX: usize = 10_000;
 /// What the filter of a query says about partition keys and ids: a matching item fits at least one
 /// pin. Without pins nothing matches.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Routing {
+pub struct Routing<'k> {
+    /// The paths of the partition key, as property names.
+    pub key_paths: &'k [Vec<String>],
     /// The alternatives, no key twice.
     pub pins: Vec<Pin>,
 }
@@ -30,7 +32,7 @@ pub struct Pin {
     pub ids: Option<Vec<String>>,
 }
 
-impl Routing {
+impl Routing<'_> {
     /// Whether the filter says nothing about the partition key.
     pub fn is_everything(&self) -> bool {
         self.pins.iter().any(|pin| pin.key.is_empty())
@@ -42,13 +44,17 @@ impl Routing {
 ///
 /// Understood are equality and `IN` with constants, `IS_DEFINED(…) = false` and its negation, all
 /// combined by AND, and alternatives of such combinations.
-pub fn routing(query: &BoundQuery, partition_key_paths: &[Vec<String>]) -> Routing {
-    let router = Router { slot_paths: &query.slot_paths, key_paths: partition_key_paths };
+pub fn routing<'k>(query: &BoundQuery, key_paths: &'k [Vec<String>]) -> Routing<'k> {
+    let router = Router { slot_paths: &query.slot_paths, key_paths };
     let pins = match &query.block.filter {
-        Some(filter) if query.reads_items => router.pins(filter),
+        Some(Expr::Or(alternatives)) if query.reads_items => router.alternatives(alternatives),
+        Some(_) if query.reads_items => {
+            let (conjuncts, said): (Vec<&Expr>, Vec<_>) = query.conditions().unzip();
+            router.pins_of(&conjuncts, said.into_iter().flatten())
+        }
         _ => vec![Pin { key: Vec::new(), ids: None }],
     };
-    Routing { pins: merged(pins) }
+    Routing { key_paths, pins: merged(pins) }
 }
 
 struct Router<'a> {
@@ -65,7 +71,17 @@ impl Router<'_> {
             return self.alternatives(alternatives);
         }
         let conjuncts = conjuncts(filter);
-        let own = self.conjunction(&conjuncts);
+        let said = conjuncts.iter().filter_map(|conjunct| constraint(conjunct, self.slot_paths));
+        self.pins_of(&conjuncts, said.collect::<Vec<_>>().iter())
+    }
+
+    /// The pins of conjuncts that say this.
+    fn pins_of<'c>(
+        &self,
+        conjuncts: &[&Expr],
+        said: impl Iterator<Item = &'c Constraint>,
+    ) -> Vec<Pin> {
+        let own = self.conjunction(said);
         if own.iter().all(|pin| !pin.key.is_empty()) {
             return own;
         }
@@ -84,19 +100,18 @@ impl Router<'_> {
         vec![Pin { key: Vec::new(), ids: ids.map(|ids| ids.concat()) }]
     }
 
-    fn conjunction(&self, conjuncts: &[&Expr]) -> Vec<Pin> {
+    fn conjunction<'c>(&self, said: impl Iterator<Item = &'c Constraint>) -> Vec<Pin> {
         let mut keys: Vec<Values> = vec![None; self.key_paths.len()];
         let mut ids: Values = None;
-        for conjunct in conjuncts {
-            let Some(found) = constraint(conjunct, self.slot_paths) else { continue };
-            let Allowed::Values(values) = found.allowed else { continue };
+        for found in said {
+            let Allowed::Values(values) = &found.allowed else { continue };
             for (at, path) in self.key_paths.iter().enumerate() {
                 if found.path.is_names(path) {
-                    narrow(&mut keys[at], &values);
+                    narrow(&mut keys[at], values);
                 }
             }
             if found.path.is_names(&["id"]) {
-                narrow(&mut ids, &values);
+                narrow(&mut ids, values);
             }
         }
         let ids =

@@ -70,7 +70,7 @@ pub trait Source: Sync {
     fn is_full_text(&self, path: &Path) -> bool;
 
     /// The composite indexes that can be read now.
-    fn composites(&self) -> Vec<Vec<(Path, Direction)>>;
+    fn composites(&self) -> &[Vec<(Path, Direction)>];
 
     /// Entries of the index in ascending (key, ordinal) order or exactly the reverse, strictly past
     /// `after` in that direction.

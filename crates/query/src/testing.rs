@@ -260,8 +260,8 @@ impl Source for VecSource {
         self.is_indexed && self.full_text.contains(path)
     }
 
-    fn composites(&self) -> Vec<Vec<(Path, Direction)>> {
-        self.composites.clone()
+    fn composites(&self) -> &[Vec<(Path, Direction)>] {
+        &self.composites
     }
 
     fn entries(

@@ -63,7 +63,8 @@ fn explain(source: &VecSource, text: &str, strategy: Strategy) -> String {
     let bound = query::bind_with(&parsed, &Parameters::new(), &schema).unwrap();
     let functions = TestFunctions::of(&bound);
     let keys = [vec!["country".to_owned()]];
-    let plan = match query::plan_by(bound, &keys, source, None, strategy) {
+    let routing = query::routing(&bound, &keys);
+    let plan = match query::plan_by(bound, &routing, source, None, strategy) {
         Ok(plan) => plan,
         Err(error) => return format!("refused: {error}\n"),
     };

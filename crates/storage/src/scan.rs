@@ -77,22 +77,38 @@ impl PartitionReader<'_> {
         Ok(self.stored(ordinal)?.filter(|item| self.is_visible(item)))
     }
 
-    /// The items at ordinals, in the order asked, as far as present. Neighbors are cheap.
-    pub fn by_ordinals(&self, ordinals: &[u64]) -> Result<Vec<Option<Item>>> {
+    /// Adds the items at ordinals to those found, in the order asked, as far as present and kept.
+    /// Neighbors are cheap.
+    pub fn by_ordinals(
+        &self,
+        ordinals: &[u64],
+        keep: impl Fn(&Item) -> bool,
+        found: &mut Vec<Option<Item>>,
+    ) -> Result<()> {
+        let place = &self.partition.place;
+        let present = |bytes: Option<Bytes>, key: &[u8]| -> Result<Option<Item>> {
+            let Some(bytes) = bytes else { return Ok(None) };
+            Ok(Some(item(bytes, key)?).filter(|item| self.is_visible(item) && keep(item)))
+        };
+        let get = |keys: &[&[u8]]| self.view.reader().get_many(Space::Item, keys);
+        if ordinals.is_sorted() {
+            let (keys, key_bytes) = place.items_at(ordinals.iter().copied());
+            let keys: Vec<&[u8]> = keys.chunks_exact(key_bytes).collect();
+            for (bytes, key) in get(&keys)?.into_iter().zip(keys) {
+                found.push(present(bytes, key)?);
+            }
+            return Ok(());
+        }
         // Asked for in their order, most are near the one before.
-        let mut order: Vec<usize> = (0..ordinals.len()).collect();
-        if !ordinals.is_sorted() {
-            order.sort_unstable_by_key(|&at| ordinals[at]);
-        }
-        let (keys, key_bytes) = self.partition.place.items_at(order.iter().map(|&at| ordinals[at]));
+        let mut order: Vec<(u64, usize)> = ordinals.iter().copied().zip(found.len()..).collect();
+        order.sort_unstable();
+        let (keys, key_bytes) = place.items_at(order.iter().map(|(ordinal, _)| *ordinal));
         let keys: Vec<&[u8]> = keys.chunks_exact(key_bytes).collect();
-        let values = self.view.reader().get_many(Space::Item, &keys)?;
-        let mut found = vec![None; ordinals.len()];
-        for ((bytes, key), at) in values.into_iter().zip(keys).zip(order) {
-            let item = bytes.map(|bytes| item(bytes, key)).transpose()?;
-            found[at] = item.filter(|item| self.is_visible(item));
+        found.resize(found.len() + ordinals.len(), None);
+        for ((bytes, key), (_, at)) in get(&keys)?.into_iter().zip(keys).zip(order) {
+            found[at] = present(bytes, key)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Present items with ordinals in `from..to`, ascending; looks at no more than `rows_max` rows.

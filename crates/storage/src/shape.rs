@@ -60,6 +60,8 @@ pub struct Layout {
     pub partitions: Vec<Partition>,
     /// Which properties make the partition key, and how it is hashed.
     pub key_definition: PartitionKeyDefinition,
+    /// The paths of the partition key, as property names.
+    pub key_paths: Vec<Vec<String>>,
     sequence: AtomicU64,
     self_prefix: String,
 }
@@ -89,11 +91,13 @@ impl Layout {
         };
         let ranges = model::epk::ranges(u32::from(partitions)).into_iter().enumerate();
         let rid = Rid::Container(database, container);
+        let key_paths = key_definition.paths.iter().map(|path| path.segments().to_vec()).collect();
         Layout {
             database,
             container,
             partitions: ranges.map(partition).collect(),
             key_definition,
+            key_paths,
             sequence: AtomicU64::new(start.sequence),
             self_prefix: format!("dbs/{}/colls/{rid}/docs/", Rid::Database(database)),
         }

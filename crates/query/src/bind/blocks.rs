@@ -148,7 +148,7 @@ impl Binder<'_> {
             (expr, path) = match step {
                 Step::Property(name) => {
                     let is_computed = self.computed(&expr, name).is_some();
-                    let path = path.filter(|_| !is_computed).map(|path| path.property(name));
+                    let path = path.filter(|_| !is_computed).map(|path| path.property(&**name));
                     (self.member(expr, name)?, path)
                 }
                 Step::Index(index) => (Expr::Element(Box::new(expr), *index as usize), None),

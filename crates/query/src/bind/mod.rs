@@ -21,6 +21,7 @@ use base::Ctx;
 use sql::{Code, Count, CountKind, OrderBy, OrderItem, Scalar, Selection, SortDirection, Span};
 
 use crate::aggregate::AggregateKind;
+use crate::constraints::{Constraint, conjuncts, constraint};
 use crate::expr::{Block, Expr};
 use crate::functions;
 use crate::ranking::Ranking;
@@ -43,6 +44,8 @@ pub struct BoundQuery {
     pub(crate) window: Window,
     /// For each slot of the main block its path from the item, if it has one.
     pub(crate) slot_paths: Vec<Option<Path>>,
+    /// What each conjunct of the main block's filter says about a path, if it says anything.
+    constraints: Vec<Option<Constraint>>,
     pub(crate) fingerprint: u64,
     /// Identifies a client's rewritten ORDER BY query without its filter, see [`resumable`].
     pub(crate) unfiltered_fingerprint: Option<u64>,
@@ -71,6 +74,12 @@ impl BoundQuery {
     /// their place here.
     pub fn functions(&self) -> &[String] {
         &self.functions
+    }
+
+    /// The conjuncts of the main block's filter, with what they say about paths.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = (&Expr, Option<&Constraint>)> {
+        let conjuncts = self.block.filter.as_ref().map(conjuncts).unwrap_or_default();
+        conjuncts.into_iter().zip(self.constraints.iter().map(Option::as_ref))
     }
 
     /// The block whose rows come out.
@@ -140,14 +149,19 @@ pub fn bind_printed(
     let has_stages = !binder.stages.is_empty();
     let mut blocks = binder.stages;
     blocks.push(block);
+    let block = blocks.remove(0);
+    let slot_paths = if has_stages { binder.stage_paths } else { binder.main_paths };
+    let conjuncts = block.filter.as_ref().map(conjuncts).unwrap_or_default();
+    let constraints = conjuncts.iter().map(|conjunct| constraint(conjunct, &slot_paths)).collect();
     Ok(BoundQuery {
         reads_items: blocks::reads_container(query),
-        block: blocks.remove(0),
+        block,
         outer: blocks,
         order: paths,
         ranking,
         window: Window::new(&counts(query, parameters)?),
-        slot_paths: if has_stages { binder.stage_paths } else { binder.main_paths },
+        slot_paths,
+        constraints,
         fingerprint: fingerprint(printed.hash, parameters),
         unfiltered_fingerprint: printed.unfiltered_hash.map(|hash| fingerprint(hash, parameters)),
         printed: printed.clone(),
@@ -386,7 +400,7 @@ impl Expr {
     pub(crate) fn path(&self, slot_paths: &[Option<Path>]) -> Option<Path> {
         match self {
             Expr::Slot(slot) => slot_paths.get(*slot)?.clone(),
-            Expr::Property(object, name) => Some(object.path(slot_paths)?.property(name)),
+            Expr::Property(object, name) => Some(object.path(slot_paths)?.property(name.clone())),
             _ => None,
         }
     }

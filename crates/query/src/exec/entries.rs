@@ -12,6 +12,7 @@ use bytes::Bytes;
 use item::{Item, Node};
 
 use super::ahead::{Ahead, Beginning};
+use super::sink::Sink;
 use super::walk::{Candidate, Mark, Reader};
 use crate::datum::Datum;
 use crate::eval::{Env, holds};
@@ -120,6 +121,25 @@ impl<'a> EntryWalk<'a> {
             let mark = Mark::Terms { partition, range, position, direction };
             return Ok(Some(Candidate { item, mark }));
         }
+    }
+
+    /// See [`Walk::pass_on`](super::walk::Walk::pass_on). There is one span, and no test.
+    pub fn pass_on(&mut self, sink: &mut Sink<'_>) -> Option<Mark> {
+        let (mut items, mut bytes) = (0, 0);
+        for seen in &mut self.stretch.found {
+            let is_whole = seen.position.cut.is_none();
+            let may_pass = |item: &mut Item| is_whole && sink.has_room_for(item.text_len());
+            let Some(item) = seen.item.take_if(may_pass) else { break };
+            items += 1;
+            bytes += item.text_len();
+            sink.offer(item.into_text());
+        }
+        let position = self.stretch.found.drain(..items).last()?.position;
+        self.reader.visited(self.partition, &self.spans[self.span], items as u64);
+        self.reader.ctx.meter().at(self.partition).items_read(items as u64, bytes);
+        let (partition, range, direction) =
+            (self.partition, self.span as u32, Direction::Ascending);
+        Some(Mark::Terms { partition, range, position, direction })
     }
 
     /// Counts an entry that was needed.
@@ -232,7 +252,7 @@ impl<'a> Stretch<'a> {
             }
         };
         let count = entries.len();
-        let found = reader.items_of(partition, entries)?.into_iter();
+        let found = reader.items_of(partition, entries)?;
         self.found.extend(found.map(|(position, item)| Seen { position, is_passed: true, item }));
         if self.found.len() < count {
             // The rest is read again when it is wanted, and so are the lists.
@@ -266,7 +286,7 @@ impl<'a> Stretch<'a> {
         entries.truncate(past);
         let some = entries.iter().zip(&passed).filter(|(_, is_passed)| **is_passed);
         let some: Vec<Position> = some.map(|(entry, _)| entry.clone()).collect();
-        let mut items = reader.items_of(partition, some)?.into_iter();
+        let mut items = reader.items_of(partition, some)?;
         let mut is_short = false;
         for (position, is_passed) in entries.into_iter().zip(passed) {
             let item = match is_passed.then(|| items.next()) {

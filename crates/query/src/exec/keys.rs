@@ -100,10 +100,11 @@ impl<'a> KeyWalk<'a> {
 
     /// Looks at the items of some fresh entries.
     fn load(&mut self) -> Result<(), Error> {
-        let found = self.reader.items_of(self.partition, self.fresh.clone())?;
+        let reader = self.reader;
+        let found = reader.items_of(self.partition, self.fresh.clone())?;
         self.fresh.drain(..found.len());
         for (_, item) in found {
-            item.iter().for_each(|item| self.reader.loaded(self.partition, item));
+            item.iter().for_each(|item| reader.loaded(self.partition, item));
             self.buffer.extend(item);
         }
         Ok(())

@@ -130,7 +130,24 @@ impl<'a> Run<'a> {
         let mut skip = walk.rows_done();
         let mut progress: Option<Progress> = None;
         let (mut count, mut misses) = (0, 0);
+        let is_plain = self.plan.is_told && self.plan.query.block.projection.is_item();
         loop {
+            if is_plain
+                && skip.is_none()
+                && let Some(mark) = walk.pass_on(&mut sink)
+            {
+                if sink.is_over() || (sink.is_full().is_some() && walk.is_exhausted()) {
+                    return Ok(sink.into_page(None, PageEnd::Exhausted));
+                }
+                progress = Some(Progress { mark, rows: 1, is_finished: true });
+                if let Some(end) = sink.is_full() {
+                    return Ok(self.stopped(sink, progress, end));
+                }
+                if self.ctx.deadline().is_over() {
+                    return self.out_of_time(sink, progress);
+                }
+                misses = 0;
+            }
             // A filter that lets little through would ask for one item at a time; asking for as
             // many as were in vain so far reads at most twice what is needed.
             let candidate = match walk.next(sink.wanted().max(misses)) {

@@ -23,6 +23,7 @@ use super::ahead::spread;
 use super::directed;
 use super::members::Members;
 use super::order::Order;
+use super::sink::Sink;
 use super::walk::{Candidate, Found, Mark, Reader};
 use crate::state::Place;
 use crate::{Direction, Error, Path, Position, Span};
@@ -300,6 +301,33 @@ impl<'a> OrderedWalk<'a> {
             self.phases.pop_front();
         }
         Ok(None)
+    }
+
+    /// See [`Walk::pass_on`](super::walk::Walk::pass_on). Partitions are not merged here.
+    pub fn pass_on(&mut self, sink: &mut Sink<'_>) -> Option<Mark> {
+        let is_plain = self.cursors.len() == 1 && self.run.items.is_empty();
+        if !is_plain || self.phases.front() != Some(&Phase::Entries) {
+            return None;
+        }
+        let cursor = &mut self.cursors[0];
+        let (mut items, mut unpaid, mut bytes) = (0, 0, 0);
+        for (position, item) in &mut cursor.buffer {
+            let is_whole = position.cut.is_none();
+            let may_pass = |item: &mut Item| is_whole && sink.has_room_for(item.text_len());
+            let Some(item) = item.take_if(may_pass) else { break };
+            items += 1;
+            if items > cursor.paid {
+                unpaid += 1;
+                bytes += item.text_len();
+            }
+            sink.offer(item.into_text());
+        }
+        cursor.paid = cursor.paid.saturating_sub(items);
+        let (position, _) = cursor.buffer.drain(..items).last()?;
+        self.reader.visited(0, self.span, unpaid);
+        self.reader.ctx.meter().at(0).items_read(unpaid, bytes);
+        let direction = self.direction;
+        Some(Mark::Terms { partition: 0, range: 0, position, direction })
     }
 
     pub fn is_exhausted(&self) -> bool {

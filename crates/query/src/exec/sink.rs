@@ -5,6 +5,9 @@ use bytes::Bytes;
 use crate::bind::Window;
 use crate::{Page, PageEnd, PageLimits, Plan, State};
 
+/// Rows that there is room for from the beginning.
+const ROWS_FIRST: usize = 32;
+
 /// What became of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -29,7 +32,8 @@ pub(super) struct Sink<'a> {
 impl<'a> Sink<'a> {
     /// A sink that goes on after `seen` rows.
     pub fn new(plan: &'a Plan, limits: PageLimits, seen: u64) -> Sink<'a> {
-        Sink { plan, limits, window: plan.query.window, seen, rows: Vec::new(), bytes: 0 }
+        let rows = Vec::with_capacity(limits.rows_max.min(ROWS_FIRST));
+        Sink { plan, limits, window: plan.query.window, seen, rows, bytes: 0 }
     }
 
     /// Takes a row.
@@ -52,6 +56,11 @@ impl<'a> Sink<'a> {
     /// Every row the window allows has been met.
     pub fn is_over(&self) -> bool {
         self.window.end.is_some_and(|end| self.seen >= end)
+    }
+
+    /// Whether a row of so many bytes would be taken or passed over.
+    pub fn has_room_for(&self, bytes: usize) -> bool {
+        !self.is_over() && (self.seen < self.window.offset || self.has_room(bytes))
     }
 
     fn has_room(&self, bytes: usize) -> bool {

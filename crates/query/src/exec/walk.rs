@@ -12,6 +12,7 @@ use super::members::Members;
 use super::order::Order;
 use super::ordered::OrderedWalk;
 use super::set::SetWalk;
+use super::sink::Sink;
 use crate::plan::Access;
 use crate::state::Place;
 use crate::{Direction, Error, Plan, Point, Position, Source, Span, Strategy};
@@ -128,11 +129,15 @@ pub(super) type Found = (Position, Option<Item>);
 
 impl Reader<'_> {
     /// The items of the first entries, with them.
-    pub fn items_of(&self, partition: usize, entries: Vec<Position>) -> Result<Vec<Found>, Error> {
+    pub fn items_of(
+        &self,
+        partition: usize,
+        entries: Vec<Position>,
+    ) -> Result<impl ExactSizeIterator<Item = Found>, Error> {
         let ordinals: Vec<u64> = entries.iter().map(|entry| entry.ordinal).collect();
         let items = self.source.items(self.ctx, partition, &ordinals)?;
         let pairs = entries.into_iter().zip(items);
-        Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))).collect())
+        Ok(pairs.map(|(entry, item)| (entry, item.filter(|item| self.passes(item)))))
     }
 
     /// The first entries, with the items of those that may be wanted.
@@ -249,6 +254,18 @@ impl<'a> Walk<'a> {
             Kind::Ordered(walk) => {
                 walk.want(wanted);
                 walk.next(rows_max)
+            }
+        }
+    }
+
+    /// Hands on items as they are, of those at hand whose entries hold their whole values: as many
+    /// as there is room for. Returns where the last one stood.
+    pub fn pass_on(&mut self, sink: &mut Sink<'_>) -> Option<Mark> {
+        match &mut self.kind {
+            Kind::Entries(walk) => walk.pass_on(sink),
+            Kind::Ordered(walk) => walk.pass_on(sink),
+            Kind::Nothing | Kind::Once { .. } | Kind::Items(_) | Kind::Keys(_) | Kind::Set(_) => {
+                None
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::tested::asked_of;
 use super::{Access, Plan, is_served};
-use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
+use crate::constraints::{Allowed, Constraint};
 use crate::expr::Expr;
 use crate::{Direction, Path, Segment, Source, Span};
 
@@ -63,20 +63,13 @@ impl Plan {
     }
 
     fn constraints(&self) -> Vec<Constraint> {
-        let Some(filter) = &self.query.block.filter else { return Vec::new() };
-        let mut found: Vec<Constraint> = Vec::new();
-        for conjunct in conjuncts(filter) {
-            if let Some(constraint) = constraint(conjunct, &self.query.slot_paths) {
-                found.push(constraint);
-            }
-        }
-        found
+        self.query.conditions().filter_map(|(_, said)| said.cloned()).collect()
     }
 
     fn tested_paths(&self) -> Vec<Path> {
-        let filter = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
+        let unsaid = self.query.conditions().filter(|(_, said)| said.is_none());
         let path = |conjunct: &Expr| Some(asked_of(conjunct, &self.query.slot_paths)?.0);
-        filter.into_iter().filter_map(path).collect()
+        unsaid.filter_map(|(conjunct, _)| path(conjunct)).collect()
     }
 
     /// Equalities first, then the order or one range: one index for each range.

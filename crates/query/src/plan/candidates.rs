@@ -85,10 +85,9 @@ impl Planner<'_> {
 
     fn find_candidates(&self) -> FoundCandidates {
         let (mut found, mut are_exact): (Vec<Candidate>, _) = (Vec::new(), true);
-        let filter = self.query.block.filter.as_ref();
-        for conjunct in filter.map(conjuncts).unwrap_or_default() {
+        for (conjunct, said) in self.query.conditions() {
             found.extend(self.words(conjunct));
-            let candidate = self.candidate(conjunct);
+            let candidate = self.candidate(conjunct, said);
             are_exact &= candidate.as_ref().is_some_and(|candidate| candidate.is_exact);
             let Some(candidate) = candidate else { continue };
             if !self.is_implied(&candidate) && !merge(&mut found, &candidate) {
@@ -105,13 +104,11 @@ impl Planner<'_> {
         let key =
             self.key_paths.iter().map(Path::of).zip(self.source.fixed_key().into_iter().flatten());
         found.extend(key.map(|(path, value)| (path, value.clone())));
-        let filter = self.query.block.filter.as_ref();
-        for conjunct in filter.map(conjuncts).unwrap_or_default() {
-            let Some(constraint) = constraint(conjunct, &self.query.slot_paths) else { continue };
-            if let Allowed::Values(values) = constraint.allowed
+        for said in self.query.conditions().filter_map(|(_, said)| said) {
+            if let Allowed::Values(values) = &said.allowed
                 && let [value] = &values[..]
             {
-                found.push((constraint.path, value.clone()));
+                found.push((said.path.clone(), value.clone()));
             }
         }
         let is_short =
@@ -149,17 +146,18 @@ impl Planner<'_> {
         path_of(candidate).is_some_and(is_key)
     }
 
-    fn candidate(&self, conjunct: &Expr) -> Option<Candidate> {
+    /// What the index could find of a conjunct that says this.
+    fn candidate(&self, conjunct: &Expr, said: Option<&Constraint>) -> Option<Candidate> {
         if let Expr::Or(alternatives) = conjunct {
             return self.union(alternatives);
         }
         if let Some(candidate) = self.near(conjunct) {
             return Some(candidate);
         }
-        let constraint = constraint(conjunct, &self.query.slot_paths)?;
-        let spans = spans(&constraint)?;
-        let is_indexed = self.source.is_indexed(&constraint.path);
-        is_indexed.then_some(Candidate { spans, is_exact: constraint.is_exact })
+        let said = said?;
+        let spans = spans(said)?;
+        let is_indexed = self.source.is_indexed(&said.path);
+        is_indexed.then_some(Candidate { spans, is_exact: said.is_exact })
     }
 
     /// Words that a text must have: each of them is a candidate, or one of them if one will do.
@@ -195,7 +193,9 @@ impl Planner<'_> {
         let mut union = Candidate { spans: Vec::new(), is_exact: false };
         for alternative in alternatives {
             let parts = conjuncts(alternative);
-            let candidates = parts.iter().filter_map(|part| self.candidate(part));
+            let candidates = parts.iter().filter_map(|part| {
+                self.candidate(part, constraint(part, &self.query.slot_paths).as_ref())
+            });
             let best = candidates.min_by_key(|candidate| !candidate.is_lookups())?;
             let new = best.spans.into_iter().filter(|span| !union.spans.contains(span));
             let new: Vec<Span> = new.collect();

@@ -25,8 +25,8 @@ mod tested;
 
 use std::cell::OnceCell;
 
-use crate::constraints::{Allowed, Constraint, conjuncts, constraint};
-use crate::routing::{Pin, routing};
+use crate::constraints::{Allowed, Constraint};
+use crate::routing::{Pin, Routing, routing};
 use crate::state::hash;
 use crate::{
     Bound, BoundQuery, Bounds, Direction, Error, Path, Point, Segment, Source, Span, State,
@@ -193,19 +193,20 @@ pub fn plan(
     source: &dyn Source,
     resume: Option<&State>,
 ) -> Result<Plan, Error> {
-    plan_by(query, partition_key_paths, source, resume, Strategy::Least)
+    let routing = routing(&query, partition_key_paths);
+    plan_by(query, &routing, source, resume, Strategy::Least)
 }
 
-/// Chooses how to run a query by a strategy.
+/// Chooses how to run a query by a strategy. Where it leads to is known already.
 pub fn plan_by(
     query: BoundQuery,
-    partition_key_paths: &[Vec<String>],
+    routing: &Routing<'_>,
     source: &dyn Source,
     resume: Option<&State>,
     strategy: Strategy,
 ) -> Result<Plan, Error> {
     check_order(&query, source)?;
-    let planner = Planner { strategy, ..Planner::new(&query, partition_key_paths, source) };
+    let planner = Planner { strategy, ..Planner::new(&query, routing, source) };
     // What is known as a whole before the first row comes out may be read in any way.
     let is_blocking =
         query.block.distinct || query.block.grouping.is_some() || query.ranking.is_some();
@@ -226,7 +227,8 @@ pub(crate) fn all_plans(
     partition_key_paths: &[Vec<String>],
     source: &dyn Source,
 ) -> Vec<Plan> {
-    let planner = Planner::new(query, partition_key_paths, source);
+    let routing = routing(query, partition_key_paths);
+    let planner = Planner::new(query, &routing, source);
     let plan = |access: Access| {
         let sorts = !query.order.is_empty() && !matches!(access, Access::Ordered { .. });
         let probes = planner.probes(&access);
@@ -237,7 +239,7 @@ pub(crate) fn all_plans(
     };
     let mut plans: Vec<Plan> =
         planner.alternatives(planner.candidates()).into_iter().map(plan).collect();
-    plans.extend(plan_by(query.clone(), partition_key_paths, source, None, Strategy::Literal));
+    plans.extend(plan_by(query.clone(), &routing, source, None, Strategy::Literal));
     plans
 }
 
@@ -269,6 +271,7 @@ fn scan_direction(index: &[(Path, Direction)], keys: &[(Path, Direction)]) -> Op
 
 struct Planner<'a> {
     query: &'a BoundQuery,
+    routing: &'a Routing<'a>,
     key_paths: &'a [Vec<String>],
     source: &'a dyn Source,
     strategy: Strategy,
@@ -278,14 +281,10 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(
-        query: &'a BoundQuery,
-        key_paths: &'a [Vec<String>],
-        source: &'a dyn Source,
-    ) -> Planner<'a> {
-        let strategy = Strategy::Least;
+    fn new(query: &'a BoundQuery, routing: &'a Routing<'a>, source: &'a dyn Source) -> Planner<'a> {
+        let (strategy, key_paths) = (Strategy::Least, routing.key_paths);
         let (equal, found) = (Vec::new(), OnceCell::new());
-        let mut planner = Planner { query, key_paths, source, strategy, equal, found };
+        let mut planner = Planner { query, routing, key_paths, source, strategy, equal, found };
         planner.equal = planner.equalities();
         planner
     }
@@ -338,12 +337,8 @@ impl<'a> Planner<'a> {
 
     /// How many conditions of the filter are single keys, or lists of them.
     fn lookups(&self) -> usize {
-        let conjuncts = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
-        let is_lookup = |conjunct: &&&crate::expr::Expr| {
-            constraint(conjunct, &self.query.slot_paths)
-                .is_some_and(|constraint| matches!(constraint.allowed, Allowed::Values(_)))
-        };
-        conjuncts.iter().filter(is_lookup).count()
+        let said = self.query.conditions().filter_map(|(_, said)| said);
+        said.filter(|said| matches!(said.allowed, Allowed::Values(_))).count()
     }
 
     fn is_covered(&self) -> bool {
@@ -377,9 +372,9 @@ impl<'a> Planner<'a> {
         if !self.query.reads_items {
             return Some(Access::Once);
         }
-        let conjuncts = self.query.block.filter.as_ref().map(conjuncts).unwrap_or_default();
         let is_never = |value: &item::Value| value.as_bool() != Some(true);
-        if conjuncts.iter().any(|conjunct| conjunct.as_constant().is_some_and(is_never)) {
+        let mut conjuncts = self.query.conditions().map(|(conjunct, _)| conjunct);
+        if conjuncts.any(|conjunct| conjunct.as_constant().is_some_and(is_never)) {
             return Some(Access::Nothing);
         }
         self.points()
@@ -387,19 +382,20 @@ impl<'a> Planner<'a> {
 
     /// Every alternative of the filter names ids, and their partition keys are known.
     fn points(&self) -> Option<Access> {
-        let pins = routing(self.query, self.key_paths).pins;
+        let pins = &self.routing.pins;
         if pins.is_empty() {
             return Some(Access::Nothing);
         }
         let is_full = |pin: &Pin| pin.key.len() == self.key_paths.len() && !pin.key.is_empty();
         let mut points = Vec::new();
         for pin in pins {
-            let key = match is_full(&pin) {
-                true => Some(pin.key),
+            let key = match is_full(pin) {
+                true => Some(pin.key.clone()),
                 false if self.source.fixed_key().is_some() => None,
                 false => return None,
             };
-            points.extend(pin.ids?.into_iter().map(|id| Point { key: key.clone(), id }));
+            let ids = pin.ids.as_ref()?.iter().cloned();
+            points.extend(ids.map(|id| Point { key: key.clone(), id }));
         }
         Some(Access::Points(points))
     }

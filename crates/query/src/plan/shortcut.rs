@@ -57,7 +57,7 @@ impl Planner<'_> {
         let Some(paths) = paths.collect::<Option<Vec<Path>>>() else { return Ok(None) };
         let conditions: Option<Vec<&Path>> = candidates.iter().map(path_of).collect();
         let Some(conditions) = conditions else { return Ok(None) };
-        let is_fit = |index: &Vec<(Path, Direction)>| {
+        let is_fit = |index: &&Vec<(Path, Direction)>| {
             let fixed = index.len().saturating_sub(paths.len());
             let (front, back) = index.split_at(fixed);
             front.len() == conditions.len()
@@ -66,10 +66,10 @@ impl Planner<'_> {
                 && back.iter().all(|(path, _)| paths.contains(path))
                 && paths.iter().all(|path| back.iter().any(|(own, _)| own == path))
         };
-        let Some(index) = self.source.composites().into_iter().find(is_fit) else {
+        let Some(index) = self.source.composites().iter().find(is_fit) else {
             return Ok(None);
         };
-        let span = self.composite_span(&index, candidates);
+        let span = self.composite_span(index, candidates);
         let is_whole =
             matches!(&span, Span::Composite { equal, .. } if equal.len() == conditions.len());
         if !is_whole || self.source.fixed_key().is_some() || !self.source.sizes()?.is_exact {

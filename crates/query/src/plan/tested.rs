@@ -10,7 +10,6 @@ use item::{Kind, Value};
 use sql::{BinaryOp, UnaryOp};
 
 use super::{Access, Planner, bounds_of};
-use crate::constraints::{conjuncts, constraint};
 use crate::expr::{Expr, LikePattern};
 use crate::{Bound, Bounds, Path, Segment, Span};
 
@@ -66,10 +65,10 @@ impl Planner<'_> {
 
     fn conditions(&self) -> Vec<Condition<'_>> {
         let block = &self.query.block;
-        let filter = block.filter.as_ref().map(conjuncts).unwrap_or_default();
         // A single aggregate looks at items, whatever their keys say.
         let is_aggregate = block.grouping.as_ref().is_some_and(|group| group.keys.is_empty());
-        let found = filter.into_iter().filter_map(|conjunct| self.condition(conjunct));
+        let unsaid = self.query.conditions().filter(|(_, said)| said.is_none());
+        let found = unsaid.filter_map(|(conjunct, _)| self.condition(conjunct));
         found.filter(|found| !is_aggregate || found.price == Price::Matches).collect()
     }
 
@@ -79,11 +78,8 @@ impl Planner<'_> {
     }
 }
 
-/// The path whose keys can answer a conjunct, if no range of them can.
+/// The path whose keys can answer a conjunct of which no range of them is known.
 pub(super) fn asked_of(conjunct: &Expr, slot_paths: &[Option<Path>]) -> Option<(Path, Price)> {
-    if constraint(conjunct, slot_paths).is_some() {
-        return None;
-    }
     let (of, price) = asked(conjunct)?;
     let path = of.path(slot_paths)?;
     let is_one = !path.segments().is_empty() && !path.segments().contains(&Segment::Elements);
