@@ -11,7 +11,7 @@ use engine::{Container, Receipt, Work};
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
-use model::{Lsn, RequestCharge, Rid, SessionToken};
+use model::{Lsn, RequestCharge, Rid};
 
 use crate::error::{Error, Failure};
 use crate::headers;
@@ -130,6 +130,14 @@ impl Reply {
         self
     }
 
+    /// The response with the token of a page that is of several partitions; that of one is there.
+    fn with_session(self, page: &FeedPage) -> Reply {
+        match page.session.is_of(page.partition, Lsn(page.lsn)) {
+            true => self,
+            false => self.with(&headers::SESSION_TOKEN, headers::value(&page.session)),
+        }
+    }
+
     /// The response itself (G2).
     pub fn finish(mut self, activity: HeaderValue) -> Response<Full<Bytes>> {
         let headers = &mut self.headers;
@@ -224,17 +232,9 @@ pub fn items(container: &Container, page: &FeedPage) -> Reply {
         .with_receipt(page.receipt.clone())
         .in_container(container)
         .at(page.partition, page.lsn)
-        .with(&headers::SESSION_TOKEN, session(&page.session, page.partition, page.lsn))
+        .with_session(page)
         .with(&headers::ITEM_COUNT, HeaderValue::from(page.rows.len()))
         .with_continuation(page.continuation.as_deref())
-}
-
-/// The token of a page; that of its one partition if the page names none.
-fn session(token: &SessionToken, partition: u32, lsn: u64) -> HeaderValue {
-    match *token == SessionToken::default() {
-        true => headers::value(SessionToken::of(partition, Lsn(lsn))),
-        false => headers::value(token),
-    }
 }
 
 /// The response with a page of resources as JSON texts.

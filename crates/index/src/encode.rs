@@ -215,7 +215,7 @@ pub(crate) fn extent(bytes: &[u8], inverted: u8) -> Option<(usize, bool)> {
         tag::STRING => {
             let mut at = 1;
             loop {
-                at += bytes.get(at..)?.iter().position(|&byte| byte == inverted)?;
+                at += memchr::memchr(inverted, bytes.get(at..)?)?;
                 match bytes.get(at + 1)? ^ inverted {
                     0x01 => return Some((at + 2, true)),
                     0x02 => return Some((at + 2, false)),
@@ -238,7 +238,7 @@ pub(crate) fn read_escaped(bytes: &[u8]) -> Option<(Vec<u8>, u8, usize)> {
     let mut text = Vec::new();
     let mut at = 0;
     loop {
-        let zero = at + bytes.get(at..)?.iter().position(|&byte| byte == 0)?;
+        let zero = at + memchr::memchr(0, bytes.get(at..)?)?;
         text.extend_from_slice(&bytes[at..zero]);
         at = zero + 2;
         match *bytes.get(zero + 1)? {

@@ -38,6 +38,11 @@ impl SessionToken {
         SessionToken(vec![(partition, lsn)])
     }
 
+    /// Whether it tells no more than where one partition is.
+    pub fn is_of(&self, partition: u32, lsn: Lsn) -> bool {
+        matches!(self.0[..], [] | [_]) && self.0.iter().all(|own| *own == (partition, lsn))
+    }
+
     /// Reads a token. Parts of range ids that are no numbers of ours are refused.
     pub fn parse(text: &str) -> Result<SessionToken, SessionTokenError> {
         let malformed = || SessionTokenError(text.to_owned());

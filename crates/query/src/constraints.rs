@@ -32,10 +32,15 @@ pub(crate) enum Allowed {
 
 /// The operands of a filter that must all hold.
 pub(crate) fn conjuncts(filter: &Expr) -> Vec<&Expr> {
-    match filter {
-        Expr::And(operands) => operands.iter().flat_map(conjuncts).collect(),
-        other => vec![other],
+    fn add<'e>(filter: &'e Expr, found: &mut Vec<&'e Expr>) {
+        match filter {
+            Expr::And(operands) => operands.iter().for_each(|operand| add(operand, found)),
+            other => found.push(other),
+        }
     }
+    let mut found = Vec::new();
+    add(filter, &mut found);
+    found
 }
 
 /// What a conjunct says, if it is of a form we know.
