@@ -10,7 +10,8 @@ use crate::workspace::Workspace;
 const VOCABULARY: [&str; 3] = ["base", "model", "item"];
 
 /// Every crate with the crates of ours it may use.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
+    ("allocator", &[]),
     ("base", &[]),
     ("model", &[]),
     ("item", &["model"]),
@@ -32,11 +33,12 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("server", EVERYTHING),
     ("testkit", &["base", "model", "store"]),
     // Programs about the product rather than parts of it.
-    ("bench", &["base", "model", "client"]),
+    ("bench", &["allocator", "base", "model", "client"]),
     ("xtask", &[]),
 ];
 
 const EVERYTHING: &[&str] = &[
+    "allocator",
     "base",
     "model",
     "item",
