@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Ctx, Deadline, Random, SystemClock};
-use query::testing::{VecSource, item};
+use query::testing::{VecSource, all_plans, item};
 use query::{Error, Page, PageEnd, PageLimits, Parameters, Plan, State};
 
 fn source() -> VecSource {
@@ -74,6 +74,56 @@ fn no_row_is_lost_between_pages_of_any_size() {
                 }
             }
             assert_eq!(rows, whole, "{text} in pages of {bytes_max} bytes");
+        }
+    }
+}
+
+/// Clients count pages: rows that fill the last one are not followed by an empty one.
+#[test]
+fn the_last_page_knows_that_it_is() {
+    let ctx = Ctx::background();
+    let body = |n: u64| {
+        let text = format!(r#"{{"id":"{n}","v":{},"w":{},"tags":["x","y"]}}"#, n % 4, n % 2);
+        item(&text, n)
+    };
+    let source = VecSource::new((1..=100).map(body), 1);
+    for (text, count) in [
+        ("SELECT * FROM c", 100),
+        ("SELECT * FROM c WHERE c.v = 1", 25),
+        ("SELECT VALUE c.id FROM c WHERE c.v IN (0, 3)", 50),
+        ("SELECT * FROM c WHERE c.v > 1", 50),
+        ("SELECT * FROM c WHERE c.v = 1 AND c.w = 1", 25),
+        ("SELECT * FROM c WHERE c.v != 1 AND c.v != 3", 50),
+        ("SELECT * FROM c WHERE c.v + 1 > 3", 25),
+        ("SELECT * FROM c WHERE ARRAY_CONTAINS(c.tags, 'x')", 100),
+        ("SELECT * FROM c ORDER BY c.v", 100),
+        ("SELECT * FROM c ORDER BY c.v DESC", 100),
+        ("SELECT * FROM c ORDER BY c.nothing DESC", 100),
+        ("SELECT * FROM c WHERE c.v >= 2 ORDER BY c.v DESC", 50),
+        ("SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.v = 2", 50),
+        ("SELECT DISTINCT VALUE c.id FROM c", 100),
+        ("SELECT c.id, COUNT(1) AS n FROM c GROUP BY c.id", 100),
+        ("SELECT * FROM c OFFSET 50 LIMIT 100", 50),
+    ] {
+        let bound = query::bind(&sql::parse(text).unwrap(), &Parameters::new()).unwrap();
+        for plan in all_plans(&bound, &[vec!["id".to_owned()]], &source) {
+            for rows_max in [5, 25, 100].into_iter().filter(|max| count % max == 0) {
+                let limits = PageLimits { rows_max, ..PageLimits::default() };
+                let (mut pages, mut state) = (Vec::new(), None);
+                loop {
+                    let page = query::execute(&ctx, &plan, &source, state.as_ref(), limits);
+                    let page = page.unwrap();
+                    pages.push(page.rows.len());
+                    state = page.state;
+                    if state.is_none() {
+                        break;
+                    }
+                }
+                // A filter that is tried on items lets nobody know that nothing more will pass.
+                let may_follow = text.contains(" AND ") || plan.to_string().contains("Scan");
+                pages.pop_if(|last| may_follow && *last == 0);
+                assert_eq!(pages, vec![rows_max; count / rows_max], "{text}: {plan}");
+            }
         }
     }
 }

@@ -185,10 +185,6 @@ impl<'a> EntryWalk<'a> {
             }
             false => stretch.fetch(self.reader, self.partition, of, rows_max)?,
         };
-        if self.also.is_empty() && self.stretch.rows() >= rows_max {
-            // As it would be if no more had been asked for, ahead of time.
-            self.stretch.is_last = false;
-        }
         Ok(true)
     }
 
@@ -242,16 +238,19 @@ impl<'a> Stretch<'a> {
         if let Some(test) = test {
             return self.fetch_tested(reader, partition, span, test, rows_wanted);
         }
-        let entries = match also.is_empty() {
-            true => self.entries(reader, partition, span, rows_wanted)?,
+        // One more than is wanted, to know whether there is one.
+        let rows_max = rows_wanted + 1;
+        let mut entries = match also.is_empty() {
+            true => self.entries(reader, partition, span, rows_max)?,
             false => {
                 if self.lists.is_empty() {
                     self.lists = also.iter().map(|span| List::new(partition, span)).collect();
                 }
-                self.common_entries(reader, partition, span, rows_wanted)?
+                self.common_entries(reader, partition, span, rows_max)?
             }
         };
         let count = entries.len();
+        entries.truncate(rows_wanted);
         let found = reader.items_of(partition, entries)?;
         self.found.extend(found.map(|(position, item)| Seen { position, is_passed: true, item }));
         if self.found.len() < count {

@@ -188,11 +188,6 @@ impl<'a> Run<'a> {
         Ok(self.stopped(sink, progress, PageEnd::Deadline))
     }
 
-    /// Without joins an item gives at most one row.
-    fn makes_one_row(&self) -> bool {
-        self.plan.query.block.sources.is_empty()
-    }
-
     fn stopped(&self, sink: Sink<'a>, progress: Option<Progress>, end: PageEnd) -> Page {
         let place = match progress {
             Some(Progress { mark, rows, is_finished }) => mark.place(rows, is_finished),
@@ -223,6 +218,10 @@ impl<'a> Run<'a> {
                 rows += 1;
                 return Ok(Flow::Continue);
             }
+            if sink.is_full().is_some() {
+                verdict = Verdict::Full;
+                return Ok(Flow::Stop);
+            }
             if let Some(row) = project(&block.projection, candidate.item.as_ref(), env)? {
                 verdict = sink.offer(row);
             }
@@ -230,13 +229,8 @@ impl<'a> Run<'a> {
                 return Ok(Flow::Stop);
             }
             rows += 1;
-            let stop = verdict == Verdict::Over || sink.is_full().is_some();
-            Ok(if stop { Flow::Stop } else { Flow::Continue })
+            Ok(if verdict == Verdict::Over { Flow::Stop } else { Flow::Continue })
         })?;
-        if verdict == Verdict::More && sink.is_full().is_some() && !self.makes_one_row() {
-            // Rows of this item may be left.
-            verdict = Verdict::Full;
-        }
         Ok((verdict, rows))
     }
 

@@ -152,9 +152,14 @@ impl Cursor {
         let entries_max = self.batch.max(rows_max);
         let Reader { ctx, source, .. } = reader;
         let after = self.after.as_ref();
-        let batch = source.entries(ctx, partition, span, direction, after, entries_max)?;
-        self.after = batch.rows.last().cloned().or(self.after.take());
+        // One more than is wanted, to know whether there is one.
+        let mut batch = source.entries(ctx, partition, span, direction, after, entries_max + 1)?;
         self.is_last = batch.is_last || batch.rows.is_empty();
+        if batch.rows.len() > entries_max {
+            batch.rows.truncate(entries_max);
+            self.is_last = false;
+        }
+        self.after = batch.rows.last().cloned().or(self.after.take());
         self.members.learn(reader, partition)?;
         let count = batch.rows.len();
         let found = reader.items_among(partition, batch.rows, &mut self.members)?;
@@ -344,8 +349,17 @@ impl<'a> OrderedWalk<'a> {
             [] => true,
             [Phase::Entries] => entries_done(),
             [Phase::Lacking] => lacking_done(),
+            [Phase::Entries, Phase::Lacking] => entries_done() && !self.may_lack(),
             _ => false,
         }
+    }
+
+    /// Whether items may come that have no value at the path.
+    fn may_lack(&self) -> bool {
+        let may_lack =
+            |partition, path| self.reader.source.may_lack(partition, path).unwrap_or(true);
+        let mut partitions = 0..self.cursors.len();
+        self.lacking.path.is_some_and(|path| partitions.any(|partition| may_lack(partition, path)))
     }
 
     fn next_lacking(&mut self, rows_max: usize) -> Result<Option<Candidate>, Error> {
@@ -365,7 +379,8 @@ impl<'a> OrderedWalk<'a> {
                 cursor.is_last = true;
                 continue;
             }
-            let batch = source.lacking(ctx, partition, path, self.direction, after, rows_max)?;
+            let batch =
+                source.lacking(ctx, partition, path, self.direction, after, rows_max + 1)?;
             cursor.after = batch.rows.last().map(Item::ordinal).or(after);
             cursor.is_last = batch.is_last || batch.rows.is_empty();
             cursor.buffer.extend(batch.rows.into_iter().filter(|item| self.reader.passes(item)));

@@ -361,8 +361,10 @@ impl<'a> ItemWalk<'a> {
         }))
     }
 
+    /// Reads one more than is wanted, to know whether there is one.
     fn fetch(&mut self, rows_max: usize) -> Result<(), Error> {
         let Reader { ctx, source, .. } = self.reader;
+        let rows_max = rows_max + 1;
         let batch = match self.points {
             Some(points) => source.points(ctx, self.partition, points, self.after, rows_max)?,
             None => source.scan(ctx, self.partition, self.after, rows_max)?,
