@@ -233,3 +233,23 @@ test("ORDER BY VectorDistance with a score beside it and a filter", async () => 
   const query = ask("SELECT TOP 2 c.id, VectorDistance(c.v, @to) AS score FROM c WHERE c.id != 'far' ORDER BY VectorDistance(c.v, @to)", { to: [2, 1, 0] });
   await expects(containers, query, [{ id: "northeast", score: 3 }, { id: "east", score: 2 }], { ordered: true });
 });
+
+test("ORDER BY RANK merged by the client is as the server has it", async () => {
+  const definition = vectors("cosine", "flat");
+  definition.fullTextPolicy = FULL_TEXT.fullTextPolicy;
+  definition.indexingPolicy.fullTextIndexes = FULL_TEXT.indexingPolicy.fullTextIndexes;
+  const items = TEXTS.slice(0, 4).map((text, at) => ({ ...text, v: VECTORS[at].v, n: at }));
+  const containers = await both(definition, [...items, { id: "neither", n: 9 }]);
+  const same = async (query, expected) => {
+    await expects(containers, query, expected, { ordered: true });
+    await expects(containers, query, expected, { ordered: true, forceQueryPlan: true });
+  };
+  const ids = (...ids) => ids.map((id) => ({ id }));
+  await same("SELECT TOP 2 c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red')", ids("a", "b"));
+  await same("SELECT c.id FROM c ORDER BY RANK FullTextScore(c.text, 'red') OFFSET 1 LIMIT 1", ids("b"));
+  await same("SELECT TOP 1 c.id, c.n FROM c WHERE c.n > 0 ORDER BY RANK FullTextScore(c.text, 'red', 'scooter')", [{ id: "b", n: 1 }]);
+  const fused = (functions, top) => ask(`SELECT TOP ${top} c.id FROM c ORDER BY RANK RRF(${functions})`, { to: [0, 1, 0] });
+  await same(fused("FullTextScore(c.text, 'bicycle'), FullTextScore(c.text, 'scooter'), FullTextScore(c.text, 'rain')", 1), ids("b"));
+  await same(fused("VectorDistance(c.v, @to), FullTextScore(c.text, 'red')", 1), ids("b"));
+  await same(fused("FullTextScore(c.text, 'tractor'), VectorDistance(c.v, @to), [5, 1]", 1), ids("c"));
+});

@@ -144,13 +144,13 @@ fn condition(headers: &HeaderMap, name: &HeaderName) -> Result<EtagCondition> {
     }
 }
 
-/// The page size a client wants; -1 leaves it to us.
+/// The page size a client wants; -1 leaves it to us, and so does 0, which Java sends with TOP 0.
 pub fn items_max(headers: &HeaderMap) -> Result<Option<usize>> {
     let Some(text) = text(headers, &headers::MAX_ITEM_COUNT) else { return Ok(None) };
     match text.trim().parse::<i64>() {
-        Ok(-1) => Ok(None),
+        Ok(-1 | 0) => Ok(None),
         Ok(count) if count > 0 => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
-        _ => Err(invalid(format!("x-ms-max-item-count is -1 or above 0, not '{text}'."))),
+        _ => Err(invalid(format!("x-ms-max-item-count is -1, 0 or a page size, not '{text}'."))),
     }
 }
 

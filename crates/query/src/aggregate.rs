@@ -11,6 +11,8 @@ use crate::key::canonical;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AggregateKind {
     Count,
+    /// Counts inputs that are `true`.
+    CountIf,
     Sum,
     Average,
     Min,
@@ -24,6 +26,7 @@ impl AggregateKind {
     pub fn from_name(name: &str) -> Option<AggregateKind> {
         Some(match name.to_ascii_uppercase().as_str() {
             "COUNT" => AggregateKind::Count,
+            "COUNTIF" => AggregateKind::CountIf,
             "SUM" => AggregateKind::Sum,
             "AVG" => AggregateKind::Average,
             "MIN" => AggregateKind::Min,
@@ -38,6 +41,7 @@ impl AggregateKind {
     pub fn plan_name(self) -> &'static str {
         match self {
             AggregateKind::Count => "Count",
+            AggregateKind::CountIf => "CountIf",
             AggregateKind::Sum => "Sum",
             AggregateKind::Average => "Average",
             AggregateKind::Min => "Min",
@@ -77,9 +81,12 @@ impl Accumulator {
     /// Takes an input, and returns roughly how many bytes it holds on to.
     pub fn add(&mut self, value: &Datum<'_>) -> usize {
         let Some(kind) = value.kind() else { return 0 };
+        if self.kind == AggregateKind::CountIf && value.as_bool() != Some(true) {
+            return 0;
+        }
         self.count += 1;
         match self.kind {
-            AggregateKind::Count => 0,
+            AggregateKind::Count | AggregateKind::CountIf => 0,
             AggregateKind::Sum | AggregateKind::Average => {
                 match value.as_f64() {
                     Some(number) => self.sum += number,
@@ -126,7 +133,7 @@ impl Accumulator {
     /// The result; undefined where there is none.
     pub fn finish(self) -> Value {
         match self.kind {
-            AggregateKind::Count => Value::Number(self.count as f64),
+            AggregateKind::Count | AggregateKind::CountIf => Value::Number(self.count as f64),
             _ if self.is_spoiled => Value::Undefined,
             AggregateKind::Sum => Value::Number(self.sum),
             AggregateKind::Average if self.count == 0 => Value::Undefined,

@@ -15,7 +15,7 @@ use sql::{BinaryOp, SubqueryKind, UnaryOp};
 
 use crate::aggregate::AggregateKind;
 use crate::eval::like::Pattern;
-use crate::full_text::TextMatch;
+use crate::full_text::{Prose, TextMatch};
 use crate::functions::Function;
 use crate::vectors::Distance;
 
@@ -57,6 +57,8 @@ pub(crate) enum Expr {
     Distance(Box<Distance>),
     /// FullTextContains and its relatives.
     TextMatch(Box<TextMatch>),
+    /// Relevance by statistics that are known, and length.
+    Prose(Box<Prose>),
     /// The result of an aggregate of the block, after grouping.
     Aggregate(usize),
     /// A key of the group.

@@ -71,14 +71,16 @@ impl TextMatch {
 /// The phrases of terms: strings, `{"term": …, "distance": …}`, or arrays of these. `None` if
 /// anything else is among them.
 pub(crate) fn phrases(language: Language, terms: &[Value]) -> Option<Vec<Phrase>> {
-    let mut found = Vec::with_capacity(terms.len());
-    for term in terms {
-        match term.as_array() {
-            Some(inner) => found.extend(phrases(language, inner)?),
-            None => found.push(phrase(language, term)?),
-        }
-    }
-    Some(found)
+    flat(terms).iter().map(|term| phrase(language, term)).collect()
+}
+
+/// Terms that may be in arrays, one by one.
+pub(crate) fn flat(terms: &[Value]) -> Vec<Value> {
+    let inner = |term: &Value| match term.as_array() {
+        Some(inner) => flat(inner),
+        None => vec![term.clone()],
+    };
+    terms.iter().flat_map(inner).collect()
 }
 
 fn phrase(language: Language, term: &Value) -> Option<Phrase> {
@@ -98,6 +100,30 @@ pub(crate) struct TextScore {
     pub text: Expr,
     pub language: Language,
     pub terms: Vec<Phrase>,
+    /// The terms as they were written, one for each phrase.
+    pub written: Vec<Value>,
+}
+
+/// What clients ask of a text that rank rows themselves.
+#[derive(Clone, Debug)]
+pub(crate) enum Prose {
+    /// How many words it has: `_FullTextWordCount`.
+    Words { text: Expr, language: Language },
+    /// How relevant it is by what they found out about all texts: `_FullTextScore`.
+    Score { score: TextScore, statistics: Statistics },
+}
+
+impl Prose {
+    pub fn value<'a>(&'a self, env: &mut Env<'a>) -> Result<Datum<'a>, Error> {
+        let number = match self {
+            Prose::Words { text, language } => {
+                let text = eval(text, env)?;
+                text.as_str().map(|text| tokens(*language, &text).len() as f64)
+            }
+            Prose::Score { score, statistics } => score.score(statistics, env)?,
+        };
+        Ok(number.map_or(Datum::UNDEFINED, Datum::number))
+    }
 }
 
 impl TextScore {
@@ -128,6 +154,21 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
+    /// What somebody else has counted; `None` if that are no counts.
+    pub fn of(rows: &Value, words: &Value, hits: &Value) -> Option<Statistics> {
+        let count = |value: &Value| {
+            let number = value.as_f64()?;
+            (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
+        };
+        let hits = hits.as_array()?.iter().map(count).collect::<Option<Vec<u64>>>()?;
+        Some(Statistics { rows: count(rows)?, words: count(words)?, hits })
+    }
+
+    /// Whether it tells of so many terms.
+    pub fn is_of(&self, terms: &[Phrase]) -> bool {
+        self.hits.len() == terms.len()
+    }
+
     /// Counts one more row.
     pub fn add(&mut self, terms: &[Phrase], tokens: &[Token]) {
         self.hits.resize(terms.len(), 0);

@@ -10,6 +10,10 @@
 //! GROUP BY    SELECT [{"item": key}] AS groupByItems, {…} AS payload … GROUP BY key
 //! OFFSET a LIMIT b                                                      OFFSET 0 LIMIT a + b
 //! ```
+//!
+//! ELSEWHERE  ORDER BY RANK, which takes several queries: `hybrid`.
+
+mod hybrid;
 
 use std::fmt::Write;
 
@@ -21,6 +25,7 @@ use crate::bind::blocks::{has_aggregate, output_names};
 use crate::bind::{BoundQuery, Counts, bind_with, counts, is_aggregate};
 use crate::ranking::{Component, Ranking, Score};
 use crate::{Error, Metric, Parameters, Schema};
+pub use hybrid::HybridInfo;
 
 /// What clients put in place of the resume filter.
 pub const FILTER_PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
@@ -58,6 +63,8 @@ pub struct PlanInfo {
     pub distinct_count: Option<String>,
     /// What no client can merge: the query has to see all ranges itself.
     pub unmergeable: Option<&'static str>,
+    /// How rows are ranked; then nothing else is of interest.
+    pub hybrid: Option<Box<HybridInfo>>,
 }
 
 /// How rows are made distinct.
@@ -123,6 +130,10 @@ pub fn plan_info_with(
     }
     if !bound.reads_items {
         return Ok(info.pass_through());
+    }
+    if let Some(hybrid) = HybridInfo::of(query, &bound, &info) {
+        info.hybrid = Some(Box::new(hybrid));
+        return Ok(info);
     }
     info.unmergeable = unmergeable(query, &bound);
     if info.unmergeable.is_some() {
@@ -332,6 +343,11 @@ impl PlanInfo {
             ("Top", self.top.is_some()),
             ("NonStreamingOrderBy", self.has_non_streaming_order_by),
             ("DCount", self.distinct_count.is_some()),
+            ("HybridSearch", self.hybrid.is_some()),
+            (
+                "WeightedRankFusion",
+                self.hybrid.as_ref().is_some_and(|hybrid| !hybrid.weights.is_empty()),
+            ),
         ];
         let needed = needs.into_iter().filter(|(_, is_needed)| *is_needed).map(|(name, _)| name);
         needed.chain(self.unmergeable).collect()
@@ -344,7 +360,16 @@ impl PlanInfo {
 
     /// The body of the answer.
     pub fn to_json(&self, ranges: &[QueryRange]) -> String {
-        let mut out = String::from(r#"{"partitionedQueryExecutionInfoVersion":2,"queryInfo":{"#);
+        let info = match &self.hybrid {
+            None => format!("\"queryInfo\":{}", self.query_info()),
+            Some(hybrid) => format!("\"hybridSearchQueryInfo\":{}", hybrid.to_json()),
+        };
+        let ranges: Vec<String> = ranges.iter().map(QueryRange::to_json).collect();
+        let ranges = ranges.join(",");
+        format!("{{\"partitionedQueryExecutionInfoVersion\":2,{info},\"queryRanges\":[{ranges}]}}")
+    }
+
+    fn query_info(&self) -> String {
         let distinct = match self.distinct {
             DistinctType::None => "None",
             DistinctType::Unordered => "Unordered",
@@ -373,13 +398,7 @@ impl PlanInfo {
             ("hasNonStreamingOrderBy", self.has_non_streaming_order_by.to_string()),
             ("dCountInfo", self.distinct_count.as_deref().map_or("null".to_owned(), counted)),
         ];
-        let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{value}"));
-        out.push_str(&fields.collect::<Vec<_>>().join(","));
-        out.push_str(r#"},"queryRanges":["#);
-        let ranges = ranges.iter().map(QueryRange::to_json);
-        out.push_str(&ranges.collect::<Vec<_>>().join(","));
-        out.push_str("]}");
-        out
+        object(&fields)
     }
 }
 
@@ -434,6 +453,11 @@ fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     sql::quote(&mut out, text);
     out
+}
+
+fn object<S: AsRef<str>>(fields: &[(&str, S)]) -> String {
+    let fields = fields.iter().map(|(name, value)| format!("\"{name}\":{}", value.as_ref()));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 fn json_list<S: AsRef<str>>(items: &[S]) -> String {
@@ -511,6 +535,7 @@ fn aggregate_of(expression: &Scalar) -> Result<Option<(AggregateKind, &Scalar)>,
 fn partial(kind: AggregateKind, argument: &Scalar) -> String {
     match kind {
         AggregateKind::Count => format!("{{\"item\": COUNT({argument})}}"),
+        AggregateKind::CountIf => format!("{{\"item\": COUNTIF({argument})}}"),
         AggregateKind::Sum => format!("{{\"item\": SUM({argument})}}"),
         AggregateKind::MakeList => format!("{{\"item\": MAKELIST({argument})}}"),
         AggregateKind::MakeSet => format!("{{\"item\": MAKESET({argument})}}"),

@@ -37,9 +37,11 @@ fn trap_30_keys_are_ascii_json_and_nothing_is_not_null() {
 fn trap_40_minus_one_items() {
     let count = |text| items_max(&with(&[("x-ms-max-item-count", text)]));
     assert_eq!(count("-1").unwrap(), None);
+    assert_eq!(count("0").unwrap(), None);
+    assert_eq!(count("1").unwrap(), Some(1));
     assert_eq!(count("10").unwrap(), Some(10));
     assert_eq!(items_max(&HeaderMap::new()).unwrap(), None);
-    for bad in ["0", "-2", "ten", ""] {
+    for bad in ["-2", "1.5", "ten", ""] {
         assert!(is_invalid(count(bad)), "{bad}");
     }
 }

@@ -97,7 +97,7 @@ fn is_plain(expr: &Expr, others: &[&str]) -> bool {
             let is_allowed = function.body.is_pure() && !function.name.starts_with("ST_");
             is_allowed && arguments.iter().all(is_plain)
         }
-        Expr::Udf(..) | Expr::Distance(_) | Expr::TextMatch(_) => false,
+        Expr::Udf(..) | Expr::Distance(_) | Expr::TextMatch(_) | Expr::Prose(_) => false,
         Expr::Aggregate(_) | Expr::GroupKey(_) | Expr::Subquery(..) => false,
     }
 }

@@ -37,6 +37,7 @@ fn has_constant_operands(expr: &Expr) -> bool {
         Expr::Udf(..)
         | Expr::Distance(_)
         | Expr::TextMatch(_)
+        | Expr::Prose(_)
         | Expr::Slot(_)
         | Expr::Aggregate(_)
         | Expr::GroupKey(_)

@@ -324,7 +324,7 @@ impl<'p> Binder<'p> {
         }
         let order = match &query.order_by {
             Some(OrderBy::Rank(items)) => Order::ranked(self.rank(query, items)?),
-            _ => match self.nearest(items)? {
+            _ => match self.nearest(items)?.or(self.by_known_score(items)?) {
                 Some(ranking) => Order::ranked(ranking),
                 None => self.order_by_values(items, !is_distinct_in_order(query, items))?,
             },

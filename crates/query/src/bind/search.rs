@@ -8,7 +8,7 @@ use super::Binder;
 use super::scalars::{check_arguments, root_name};
 use crate::Error;
 use crate::expr::Expr;
-use crate::full_text::{Terms, TextMatch, TextScore, phrases};
+use crate::full_text::{Prose, Statistics, Terms, TextMatch, TextScore, flat, phrases};
 use crate::functions::{self, Function};
 use crate::ranking::{Component, Ranking, Score};
 use crate::vectors::{Distance, Metric};
@@ -41,6 +41,11 @@ impl Binder<'_> {
                     format!("The {name} function is only allowed in the ORDER BY RANK clause.");
                 Err(sql::Error::at(Code::ScoreOutsideRank, span, message).into())
             }
+            "_FullTextWordCount" => {
+                let (text, language) = self.prose(&arguments[0])?;
+                Ok(Expr::Prose(Box::new(Prose::Words { text, language })))
+            }
+            "_FullTextScore" => self.known_score(arguments, span),
             name => self.text_match(arguments, name != "FullTextContainsAny"),
         }
     }
@@ -103,6 +108,33 @@ impl Binder<'_> {
             let message = "An argument that must be constant depends on the item.";
             sql::Error::at(Code::Other, argument.span, message).into()
         })
+    }
+
+    /// `_FullTextScore(text, [term, …], texts, words, [texts with the term, …])`
+    fn known_score(&mut self, arguments: &[Scalar], span: Span) -> Result<Expr, Error> {
+        let score = self.text_score(&arguments[..2], span)?;
+        let mut known = Vec::with_capacity(3);
+        for argument in &arguments[2..] {
+            known.push(self.constant(argument)?);
+        }
+        let statistics = match &known[..] {
+            [rows, words, hits] => Statistics::of(rows, words, hits),
+            _ => None,
+        };
+        match statistics.filter(|statistics| statistics.is_of(&score.terms)) {
+            Some(statistics) => Ok(Expr::Prose(Box::new(Prose::Score { score, statistics }))),
+            None => Ok(Expr::Constant(Value::Undefined)),
+        }
+    }
+
+    /// `ORDER BY _FullTextScore(…)`, as a client has it that ranks rows itself.
+    pub(super) fn by_known_score(&mut self, items: &[OrderItem]) -> Result<Option<Ranking>, Error> {
+        let [item] = items else { return Ok(None) };
+        if !is_call(&item.expression, "_FullTextScore") {
+            return Ok(None);
+        }
+        let key = self.scalar(&item.expression)?;
+        Ok(Some(Ranking::Values(vec![(key, super::direction(item))])))
     }
 
     /// `ORDER BY VectorDistance(…)`: nearest first.
@@ -184,16 +216,22 @@ impl Binder<'_> {
             };
             return Ok(Score::Nearness(self.distance(arguments)?.ok_or_else(wrong_type)?));
         }
+        Ok(Score::Relevance(self.text_score(arguments, scalar.span)?))
+    }
+
+    /// A text and the terms it is searched for.
+    fn text_score(&mut self, arguments: &[Scalar], span: Span) -> Result<TextScore, Error> {
         let (text, language) = self.prose(&arguments[0])?;
         let mut terms = Vec::with_capacity(arguments.len() - 1);
         for argument in &arguments[1..] {
             terms.push(self.constant(argument)?);
         }
-        let terms = phrases(language, &terms).ok_or_else(|| {
+        let written = flat(&terms);
+        let terms = phrases(language, &written).ok_or_else(|| {
             let message = "The terms of the FullTextScore function must be strings.";
-            sql::Error::at(Code::Other, scalar.span, message)
+            sql::Error::at(Code::Other, span, message)
         })?;
-        Ok(Score::Relevance(TextScore { text, language, terms }))
+        Ok(TextScore { text, language, terms, written })
     }
 }
 

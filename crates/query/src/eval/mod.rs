@@ -93,6 +93,7 @@ pub(crate) fn eval<'a>(expr: &'a Expr, env: &mut Env<'a>) -> Result<Datum<'a>, E
         Expr::Udf(function, arguments) => udf::call(*function, arguments, env),
         Expr::Distance(distance) => distance.value(env),
         Expr::TextMatch(text_match) => text_match.value(env),
+        Expr::Prose(prose) => prose.value(env),
         Expr::Aggregate(at) => Ok(env.aggregates[*at].clone().into()),
         Expr::GroupKey(at) => Ok(env.keys[*at].clone().into()),
         Expr::Subquery(kind, block) => subquery(*kind, block, env),

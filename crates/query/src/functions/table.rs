@@ -161,6 +161,9 @@ pub(super) static FUNCTIONS: &[Function] = &[
     f("FullTextScore", 2, MANY, Bound),
     f("RRF", 2, MANY, Bound),
     f("VectorDistance", 2, 4, Bound),
+    // What plans of ORDER BY RANK have clients ask for.
+    f("_FullTextScore", 5, 5, Bound),
+    f("_FullTextWordCount", 1, 1, Bound),
     // Spatial.
     f("ST_AREA", 1, 1, Strict(spatial::area)),
     f("ST_DISTANCE", 2, 2, Strict(spatial::distance)),

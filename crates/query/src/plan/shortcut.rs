@@ -216,7 +216,8 @@ fn extreme(kind: AggregateKind) -> Option<Extreme> {
         AggregateKind::Count => Some(Extreme::Count),
         AggregateKind::Min => Some(Extreme::Least),
         AggregateKind::Max => Some(Extreme::Greatest),
-        AggregateKind::Sum
+        AggregateKind::CountIf
+        | AggregateKind::Sum
         | AggregateKind::Average
         | AggregateKind::MakeList
         | AggregateKind::MakeSet => None,
