@@ -31,7 +31,7 @@ mod throughput;
 mod transaction;
 mod verify;
 
-pub use catalog::{OfferMigration, Owner};
+pub use catalog::{OfferMigration, Owner, minimum_throughput};
 pub use charge::Profile;
 pub use container::{Container, PartitionStatistics, RangeInfo};
 pub use error::{Error, RefusedError, Result, ScriptError};

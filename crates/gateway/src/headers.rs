@@ -69,6 +69,7 @@ names! {
     ITEM_COUNT = "x-ms-item-count";
     LLSN = "x-ms-cosmos-llsn";
     LSN = "lsn";
+    MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     REQUEST_CHARGE = "x-ms-request-charge";

@@ -182,7 +182,9 @@ fn of_type(name: &str) -> Option<Allowed> {
     match name {
         "IS_DEFINED" => Some(Allowed::Range(Bounds::ALL)),
         "IS_NULL" => Some(Allowed::Values(vec![Value::Null])),
-        "IS_BOOL" => Some(Allowed::Values(vec![Value::Bool(false), Value::Bool(true)])),
+        "IS_BOOL" | "IS_BOOLEAN" => {
+            Some(Allowed::Values(vec![Value::Bool(false), Value::Bool(true)]))
+        }
         "IS_NUMBER" => Some(from(Value::Number(f64::MIN))),
         "IS_STRING" => Some(from(Value::from(""))),
         _ => None,

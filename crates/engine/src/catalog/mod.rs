@@ -31,7 +31,7 @@ use crate::ops::{EtagCondition, Resource, ResourceKind};
 use crate::{Container, Error, Result};
 
 pub use named::Owner;
-pub use offers::OfferMigration;
+pub use offers::{OfferMigration, minimum_throughput};
 use record::Kind;
 
 /// See the module header.

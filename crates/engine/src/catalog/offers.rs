@@ -199,11 +199,21 @@ fn replacement(old: &Value, new: &Value, migrate: Option<OfferMigration>) -> Res
     }
 }
 
+/// The least that an offer can be lowered to.
+pub fn minimum_throughput(offer: &Resource) -> u32 {
+    let throughput = throughput_of(&offer.body).unwrap_or(Throughput::Manual(0));
+    minimum(throughput, highest_ever(&offer.body))
+}
+
+fn minimum(throughput: Throughput, highest: u32) -> u32 {
+    match throughput {
+        Throughput::Manual(_) => (highest / 100).max(limits::THROUGHPUT_MIN),
+        Throughput::Autoscale(_) => (highest / 10).max(limits::AUTOSCALE_MIN),
+    }
+}
+
 fn check_minimum(throughput: Throughput, highest: u32) -> Result<()> {
-    let (value, min) = match throughput {
-        Throughput::Manual(value) => (value, (highest / 100).max(limits::THROUGHPUT_MIN)),
-        Throughput::Autoscale(max) => (max, (highest / 10).max(limits::AUTOSCALE_MIN)),
-    };
+    let (value, min) = (self::highest(throughput), minimum(throughput, highest));
     match value < min {
         true => Err(Error::Invalid(format!(
             "The throughput of {value} RU/s is below the minimum of {min} for this resource."

@@ -122,6 +122,9 @@ async fn throughput() {
     let path = format!("/offers/{}", offer["_rid"].as_str().unwrap());
     let read = client.get(&path).await.expect(200);
     assert_eq!(read.need("x-ms-offer-replace-pending"), "false");
+    assert_eq!(read.need("x-ms-cosmos-min-throughput"), "400");
+    let auto = format!("/offers/{}", offers[1]["_rid"].as_str().unwrap());
+    assert_eq!(client.get(&auto).await.expect(200).need("x-ms-cosmos-min-throughput"), "1000");
     offer["content"]["offerThroughput"] = json!(600);
     let replaced = client.request("PUT", &path).json(&offer).send().await.expect(200).json();
     assert_eq!(replaced["content"]["offerThroughput"], 600);

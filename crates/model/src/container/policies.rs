@@ -102,10 +102,15 @@ fn parse_kind(object: &Object, paths: usize) -> Parsed<PartitionKind> {
     }
 }
 
-/// Every client takes a missing version for 1; hierarchical keys know only 2.
+/// Every client takes a missing version for 1; hierarchical keys know only 2. The Java SDK writes its
+/// name.
 fn parse_version(object: &Object, kind: PartitionKind) -> Parsed<HashVersion> {
     let version = get(object, "version");
-    let version = version.map(|value| as_integer(value, "partitionKey.version", (1, 2)));
+    let version = version.map(|value| match value.as_str() {
+        Some("V1") => Ok(1),
+        Some("V2") => Ok(2),
+        _ => as_integer(value, "partitionKey.version", (1, 2)),
+    });
     match (kind, version.transpose()?) {
         (PartitionKind::MultiHash, Some(1)) => Err(DefinitionError::MultiHashVersion),
         (PartitionKind::MultiHash, _) | (PartitionKind::Hash, Some(2)) => Ok(HashVersion::V2),

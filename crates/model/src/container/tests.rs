@@ -124,6 +124,8 @@ fn partition_keys_have_a_kind_and_a_version() {
     check(json!({"paths": ["/a"], "kind": "Hash"}), Hash, V1);
     check(json!({"paths": ["/a"], "kind": "Hash", "version": 1}), Hash, V1);
     check(json!({"paths": ["/a/\"b c\""], "version": 2}), Hash, V2);
+    check(json!({"paths": ["/a"], "version": "V1"}), Hash, V1);
+    check(json!({"paths": ["/a"], "version": "V2"}), Hash, V2);
     check(json!({"paths": ["/a", "/b"]}), MultiHash, V2);
     check(json!({"paths": ["/a", "/b", "/id"], "kind": "MultiHash", "version": 2}), MultiHash, V2);
     check(json!({"paths": ["/_partitionKey"], "systemKey": true}), Hash, V1);
@@ -143,6 +145,7 @@ fn partition_keys_have_a_kind_and_a_version() {
     refuse(json!({"paths": ["/a", "/b"], "kind": "MultiHash", "version": 1}), "requires version 2");
     refuse(json!({"paths": ["/a"], "kind": "Range"}), "'Hash' or 'MultiHash'");
     refuse(json!({"paths": ["/a"], "version": 3}), "between 1 and 2");
+    refuse(json!({"paths": ["/a"], "version": "V3"}), "integer");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     // Type checking.
     f("IS_ARRAY", 1, 1, Total(types::is_array)),
     f("IS_BOOL", 1, 1, Total(types::is_bool)),
+    // As the Java SDK has it in the filters it resumes orders with.
+    f("IS_BOOLEAN", 1, 1, Total(types::is_bool)),
     f("IS_DATETIME", 1, 1, Total(types::is_datetime)),
     f("IS_DEFINED", 1, 1, Total(types::is_defined)),
     f("IS_FINITE_NUMBER", 1, 1, Total(types::is_finite_number)),
