@@ -2,6 +2,7 @@
 
 mod logical;
 
+use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,7 +176,8 @@ impl<'a> ContainerSource<'a> {
             check_deadline(ctx)?;
             let options = ScanOptions {
                 direction: store_direction(direction),
-                rows_max: rows_max.clamp(1, ROWS),
+                // One more than is wanted may be asked for.
+                rows_max: rows_max.clamp(1, ROWS + 1),
                 bytes_max: 4 << 20,
                 keys_only: false,
             };
@@ -381,9 +383,14 @@ impl Source for ContainerSource<'_> {
             let before = found.len();
             let rest = &ordinals[before..];
             let next = &rest[..most.min(rest.len())];
-            let is_found = |item: &Item| self.is_found(&reader, item);
+            // Those of others were read, too.
+            let read = Cell::new(0);
+            let is_found = |item: &Item| {
+                read.set(read.get() + item.text_len());
+                self.is_found(&reader, item)
+            };
             reader.by_ordinals(next, is_found, &mut found).map_err(failed)?;
-            bytes += found[before..].iter().flatten().map(Item::text_len).sum::<usize>();
+            bytes += read.get();
         }
         Ok(found)
     }
@@ -694,6 +701,7 @@ impl ContainerSource<'_> {
 
 /// The composite indexes of a container that can be read while it has a shape.
 pub(crate) struct Composites {
+    /// As long as it is held here, a change of the container makes another one.
     shape: Arc<Shape>,
     keys: Vec<Vec<(Path, Direction)>>,
     indexes: Vec<index::Composite>,

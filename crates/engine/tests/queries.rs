@@ -86,6 +86,62 @@ fn threads_change_neither_rows_nor_charges() {
     });
 }
 
+/// The last items of every partition pass: a walk that tests keys meets them in its last batch.
+#[test]
+fn threads_do_not_change_where_tests_of_keys_end() {
+    const ITEMS: usize = 64;
+    const PASSING: usize = 10;
+    on_every_store(|db| {
+        let c = db.container_with(json!({}), Some(Throughput::Manual(240_000)));
+        let mut counts = [0; 24];
+        for n in 0.. {
+            if counts.iter().all(|count| *count == ITEMS) {
+                break;
+            }
+            let key = PartitionKey::parse(&format!("[{n}]")).unwrap();
+            let count = &mut counts[c.partition_of(&key) as usize];
+            if *count < ITEMS {
+                let letter = if *count < ITEMS - PASSING { 'a' } else { 'z' };
+                let body =
+                    json!({"id": n.to_string(), "pk": n, "s": format!("{letter}{count:02}")});
+                db.create(&c, body).unwrap();
+                *count += 1;
+            }
+        }
+        let query = "SELECT VALUE c.id FROM c WHERE CONTAINS(c.s, 'z')";
+        for items_max in [24 * PASSING, 24 * PASSING + 5] {
+            let alone = pages(db, &c, query, items_max, || db.ctx().on_trial());
+            let together = pages(db, &c, query, items_max, || db.ctx());
+            assert_eq!(alone, together, "in pages of {items_max}");
+        }
+    });
+}
+
+#[test]
+fn full_pages_are_not_followed_by_an_empty_one() {
+    on_every_store(|db| {
+        let c = db.container(json!({}));
+        for n in 0..512 {
+            let tags = [1, 2];
+            db.create(&c, json!({"id": n.to_string(), "pk": n, "v": n % 2, "tags": tags})).unwrap();
+        }
+        for (query, count) in [
+            ("SELECT * FROM c", 512),
+            ("SELECT * FROM c ORDER BY c.v", 512),
+            ("SELECT * FROM c ORDER BY c.v DESC", 512),
+            ("SELECT * FROM c WHERE c.v >= 0", 512),
+            ("SELECT * FROM c WHERE c.v = 0", 256),
+            ("SELECT VALUE t FROM c JOIN t IN c.tags WHERE c.v = 0", 512),
+        ] {
+            for items_max in [64, 256, 512].into_iter().filter(|max| *max <= count) {
+                let found = pages(db, &c, query, items_max, || db.ctx());
+                let found: Vec<usize> = found.iter().map(|page| page.0.len()).collect();
+                assert_eq!(found, vec![items_max; count / items_max], "{query}");
+            }
+        }
+    });
+}
+
 fn load(db: &Db, throughput: u32, definition: serde_json::Value) -> Arc<Container> {
     let c = db.container_with(definition, Some(Throughput::Manual(throughput)));
     for n in 0..60 {

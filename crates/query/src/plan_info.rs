@@ -333,8 +333,14 @@ impl PlanInfo {
     pub fn features(&self) -> Vec<&'static str> {
         let has_aggregate = !self.aggregates.is_empty()
             || self.alias_to_aggregate.iter().any(|(_, aggregate)| aggregate.is_some());
+        let is_count_if = |aggregate: &&str| *aggregate == AggregateKind::CountIf.plan_name();
+        let mut aggregates = self
+            .aggregates
+            .iter()
+            .chain(self.alias_to_aggregate.iter().filter_map(|(_, aggregate)| aggregate.as_ref()));
         let needs = [
             ("Aggregate", has_aggregate),
+            ("CountIf", aggregates.any(|aggregate| is_count_if(&aggregate))),
             ("GroupBy", !self.group_by_expressions.is_empty()),
             ("Distinct", self.distinct != DistinctType::None),
             ("OrderBy", !self.order_by.is_empty()),
@@ -679,6 +685,9 @@ mod tests {
     #[test]
     fn rewritten_aggregates() {
         check("SELECT VALUE COUNT(1) FROM c", "SELECT VALUE [{\"item\": COUNT(1)}] FROM c");
+        let counts = "SELECT VALUE COUNTIF(c.x > 1) FROM c";
+        check(counts, "SELECT VALUE [{\"item\": COUNTIF(c.x > 1)}] FROM c");
+        assert_eq!(info(counts).features(), ["Aggregate", "CountIf"]);
         check(
             "SELECT VALUE AVG(c.x) FROM c WHERE c.y",
             "SELECT VALUE [{\"item\": {\"sum\": SUM(c.x), \"count\": COUNT(c.x)}}] FROM c WHERE c.y",

@@ -205,8 +205,9 @@ impl VecSource {
 }
 
 /// The first rows of what is left, and whether that is all.
+/// As stores have it, who gets as much as was asked for does not know whether that was all.
 fn batch<T>(mut rows: Vec<T>, rows_max: usize) -> Batch<T> {
-    let is_last = rows.len() <= rows_max;
+    let is_last = rows.len() < rows_max;
     rows.truncate(rows_max);
     Batch { rows, is_last }
 }

@@ -237,6 +237,38 @@ fn ranks_are_fused() {
     );
 }
 
+/// Does what the plan of a ranking has clients do.
+#[test]
+fn a_ranking_can_be_merged_by_clients() {
+    for terms in ["'red'", "'red scooter'", "'tractor', 'barn'", "['barn', @t]"] {
+        let text =
+            format!("SELECT TOP 10 c.id FROM c ORDER BY RANK FullTextScore(c.text, {terms})");
+        let parameters = Parameters::from_iter([("@t", Value::from("red"))]);
+        let plan = query::plan_info_with(&sql::parse(&text).unwrap(), &parameters, &schema());
+        let plan = plan.unwrap().hybrid.unwrap();
+        let [component] = &plan.components[..] else { panic!("{plan:?}") };
+        let counted = rows(&plan.statistics_query, 1, 100).unwrap();
+        let counted: serde_json::Value = serde_json::from_str(&counted[0]).unwrap();
+        let texts = &counted["fullTextStatistics"][0];
+        let place = |name: &str| format!("{{documentdb-formattablehybridsearchquery-{name}}}");
+        let asked = component.rewritten_query.replace(query::FILTER_PLACEHOLDER, "true");
+        let asked = asked
+            .replace(&place("totaldocumentcount"), &counted["documentCount"].to_string())
+            .replace(&place("totalwordcount-0"), &texts["totalWordCount"].to_string())
+            .replace(&place("hitcountsarray-0"), &texts["hitCounts"].to_string());
+        let merged = rows(&asked, 1, 100).unwrap();
+        let merged: Vec<String> = merged
+            .iter()
+            .map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap())
+            .map(|row| row["payload"]["payload"].to_string())
+            .collect();
+        assert_eq!(merged, rows(&text, 1, 100).unwrap(), "{text}: {asked}");
+    }
+    check("SELECT VALUE COUNTIF(FullTextContains(c.text, 'red')) FROM c", "2");
+    check("SELECT VALUE COUNTIF(c.nothing) FROM c", "0");
+    check("SELECT VALUE _FullTextScore(c.text, ['red'], 1, 2, [3, 4]) FROM c", "");
+}
+
 #[test]
 fn what_cannot_be_ranked() {
     let by =

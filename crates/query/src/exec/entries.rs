@@ -125,6 +125,10 @@ impl<'a> EntryWalk<'a> {
 
     /// See [`Walk::pass_on`](super::walk::Walk::pass_on). There is one span, and no test.
     pub fn pass_on(&mut self, sink: &mut Sink<'_>) -> Option<Mark> {
+        debug_assert!(
+            self.spans.len() == 1 && self.test.is_none(),
+            "or the index has not said all"
+        );
         let (mut items, mut bytes) = (0, 0);
         for seen in &mut self.stretch.found {
             let is_whole = seen.position.cut.is_none();
@@ -210,8 +214,11 @@ impl<'a> EntryWalk<'a> {
             })
     }
 
+    /// Tests read in batches of their own: whether one tells that it is the last depends on how many
+    /// rows were wanted when it was read, which may have been ahead of time.
     pub fn is_exhausted(&self) -> bool {
-        self.stretch.found.is_empty()
+        self.test.is_none()
+            && self.stretch.found.is_empty()
             && self.stretch.is_last
             && self.span + 1 >= self.spans.len()
             && self.partition + 1 >= self.reader.source.partitions()
@@ -249,13 +256,18 @@ impl<'a> Stretch<'a> {
                 self.common_entries(reader, partition, span, rows_max)?
             }
         };
-        let count = entries.len();
+        let is_cut = entries.len() > rows_wanted;
         entries.truncate(rows_wanted);
+        let count = entries.len();
         let found = reader.items_of(partition, entries)?;
         self.found.extend(found.map(|(position, item)| Seen { position, is_passed: true, item }));
-        if self.found.len() < count {
-            // The rest is read again when it is wanted, and so are the lists.
+        // The rest is read again when it is wanted. The lists stand where it begins, unless items came
+        // short.
+        let is_short = self.found.len() < count;
+        if is_cut || is_short {
             self.end_here();
+        }
+        if is_short {
             self.lists.clear();
         }
         Ok(self)

@@ -218,6 +218,7 @@ impl<'a> Run<'a> {
                 rows += 1;
                 return Ok(Flow::Continue);
             }
+            // A row behind the last one is looked for, so that the last page knows that it is.
             if sink.is_full().is_some() {
                 verdict = Verdict::Full;
                 return Ok(Flow::Stop);

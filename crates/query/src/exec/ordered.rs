@@ -314,23 +314,20 @@ impl<'a> OrderedWalk<'a> {
         if !is_plain || self.phases.front() != Some(&Phase::Entries) {
             return None;
         }
+        // One partition serves no pages of its own, so nothing is paid yet.
         let cursor = &mut self.cursors[0];
-        let (mut items, mut unpaid, mut bytes) = (0, 0, 0);
+        let (mut items, mut bytes) = (0, 0);
         for (position, item) in &mut cursor.buffer {
             let is_whole = position.cut.is_none();
             let may_pass = |item: &mut Item| is_whole && sink.has_room_for(item.text_len());
             let Some(item) = item.take_if(may_pass) else { break };
             items += 1;
-            if items > cursor.paid {
-                unpaid += 1;
-                bytes += item.text_len();
-            }
+            bytes += item.text_len();
             sink.offer(item.into_text());
         }
-        cursor.paid = cursor.paid.saturating_sub(items);
         let (position, _) = cursor.buffer.drain(..items).last()?;
-        self.reader.visited(0, self.span, unpaid);
-        self.reader.ctx.meter().at(0).items_read(unpaid, bytes);
+        self.reader.visited(0, self.span, items as u64);
+        self.reader.ctx.meter().at(0).items_read(items as u64, bytes);
         let direction = self.direction;
         Some(Mark::Terms { partition: 0, range: 0, position, direction })
     }

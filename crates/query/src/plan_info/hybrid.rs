@@ -76,7 +76,9 @@ impl HybridInfo {
 
     pub(super) fn to_json(&self) -> String {
         let components: Vec<String> = self.components.iter().map(PlanInfo::query_info).collect();
-        let weights: Vec<String> = self.weights.iter().map(f64::to_string).collect();
+        // The Java SDK takes nothing for a weight that has no point.
+        let weights: Vec<String> =
+            self.weights.iter().map(|weight| format!("{weight:?}")).collect();
         object(&[
             ("globalStatisticsQuery", quoted(&self.statistics_query)),
             ("componentQueryInfos", format!("[{}]", components.join(","))),

@@ -655,4 +655,41 @@ mod tests {
         let bytes = [0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
         assert!(Block::new(bytes.to_vec()).is_none(), "heads end behind the values");
     }
+
+    #[test]
+    fn keys_are_found_from_their_neighbors() {
+        for seed in 0..200 {
+            let random = Random::from_seed(seed);
+            let below = |most: u64| random.next() % most;
+            // Few letters, so that keys begin alike, and some keys and values with long heads.
+            let key = || {
+                let length = if below(20) == 0 { 100 + below(200) } else { below(12) };
+                (0..length).map(|_| below(3) as u8).collect::<Vec<u8>>()
+            };
+            let value = || match below(5) {
+                0 => None,
+                1 => Some(vec![7; below(40_000) as usize]),
+                _ => Some(vec![8; below(300) as usize]),
+            };
+            let model: Model = (0..=below(120)).map(|_| (key(), value())).collect();
+            let block = block(&model);
+            let mut wanted: Vec<Vec<u8>> = model.keys().filter(|_| below(3) > 0).cloned().collect();
+            wanted.extend((0..40).map(|_| key()));
+            wanted.sort();
+            wanted.dedup();
+            let mut last: Option<(&[u8], Place)> = None;
+            for key in &wanted {
+                let found = match last {
+                    Some(last) => block.find_past(last, key),
+                    None => block.find(key),
+                };
+                let entry = found.as_ref().map(|(entry, _)| match entry {
+                    Entry::Deleted => None,
+                    Entry::Value(_) | Entry::Shared(_) => Some(entry.bytes().to_vec()),
+                });
+                assert_eq!(entry.as_ref(), model.get(key), "seed {seed}");
+                last = found.map(|(_, place)| (&key[..], place)).or(last);
+            }
+        }
+    }
 }

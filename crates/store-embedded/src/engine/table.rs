@@ -865,4 +865,39 @@ mod tests {
         drop(reader);
         assert!(!path.exists());
     }
+
+    #[test]
+    fn blocks_are_found_whatever_keys_begin_with() {
+        for seed in 0..500 {
+            let random = Random::from_seed(seed);
+            let below = |most: u64| random.next() % most;
+            let bytes = |most: u64| {
+                let byte = |_| [0, 1, 5, 0xff][below(4) as usize];
+                (0..below(most)).map(byte).collect::<Vec<u8>>()
+            };
+            let front = bytes(4);
+            let mut keys: Vec<Vec<u8>> =
+                (0..=below(40)).map(|_| [&front[..], &bytes(14)].concat()).collect();
+            keys.sort();
+            keys.dedup();
+            let mut written = Vec::new();
+            put_key(&mut written, &keys[0]);
+            for key in &keys {
+                put_key(&mut written, key);
+                written.extend_from_slice(&0u64.to_le_bytes());
+            }
+            let index = Index::parse(&written, keys.len() as u64).unwrap();
+            for _ in 0..60 {
+                let key = match below(3) {
+                    0 => keys[below(keys.len() as u64) as usize].clone(),
+                    1 => [&front[..], &bytes(3)].concat(),
+                    _ => bytes(16),
+                };
+                let expect = keys.partition_point(|own| *own < key);
+                assert_eq!(index.block_of(&key), expect, "seed {seed}");
+                let near = below(keys.len() as u64) as usize;
+                assert_eq!(index.block_near(near, index.probe(&key)), expect, "seed {seed}");
+            }
+        }
+    }
 }
