@@ -333,14 +333,12 @@ impl PlanInfo {
     pub fn features(&self) -> Vec<&'static str> {
         let has_aggregate = !self.aggregates.is_empty()
             || self.alias_to_aggregate.iter().any(|(_, aggregate)| aggregate.is_some());
-        let is_count_if = |aggregate: &&str| *aggregate == AggregateKind::CountIf.plan_name();
-        let mut aggregates = self
-            .aggregates
-            .iter()
-            .chain(self.alias_to_aggregate.iter().filter_map(|(_, aggregate)| aggregate.as_ref()));
+        let of_aliases = self.alias_to_aggregate.iter().filter_map(|(_, aggregate)| *aggregate);
+        let mut aggregates = self.aggregates.iter().copied().chain(of_aliases);
+        let count_if = AggregateKind::CountIf.plan_name();
         let needs = [
             ("Aggregate", has_aggregate),
-            ("CountIf", aggregates.any(|aggregate| is_count_if(&aggregate))),
+            ("CountIf", aggregates.any(|aggregate| aggregate == count_if)),
             ("GroupBy", !self.group_by_expressions.is_empty()),
             ("Distinct", self.distinct != DistinctType::None),
             ("OrderBy", !self.order_by.is_empty()),

@@ -95,25 +95,27 @@ impl HybridInfo {
 /// The calls of scoring functions, those in RRF one by one.
 fn scoring_calls(query: &Query) -> Vec<&Scalar> {
     let Some(OrderBy::Rank(items)) = &query.order_by else { return Vec::new() };
-    let is_call = |scalar: &&Scalar| matches!(scalar.kind, ScalarKind::Call { .. });
-    items
-        .iter()
-        .flat_map(|item| match &item.expression.kind {
-            ScalarKind::Call { name, arguments, .. } if name.eq_ignore_ascii_case("RRF") => {
-                arguments.iter().filter(is_call).collect()
+    let mut calls = Vec::new();
+    for item in items {
+        match arguments_of(&item.expression) {
+            Some((name, arguments)) if name.eq_ignore_ascii_case("RRF") => {
+                calls.extend(arguments.iter().filter(|scalar| arguments_of(scalar).is_some()));
             }
-            _ => vec![&item.expression],
-        })
-        .collect()
+            _ => calls.push(&item.expression),
+        }
+    }
+    calls
+}
+
+fn arguments_of(scalar: &Scalar) -> Option<(&str, &[Scalar])> {
+    let ScalarKind::Call { name, arguments, .. } = &scalar.kind else { return None };
+    Some((name, arguments))
 }
 
 /// The text that a call searches.
 fn searched(call: &Scalar) -> String {
-    match &call.kind {
-        ScalarKind::Call { arguments, .. } => arguments.first().map(Scalar::to_string),
-        _ => None,
-    }
-    .unwrap_or_default()
+    let first = arguments_of(call).and_then(|(_, arguments)| arguments.first());
+    first.map(Scalar::to_string).unwrap_or_default()
 }
 
 fn terms(score: &TextScore) -> Vec<String> {

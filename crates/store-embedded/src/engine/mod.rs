@@ -32,6 +32,7 @@ pub(crate) mod block;
 pub(crate) mod cache;
 pub(crate) mod filter;
 pub(crate) mod gather;
+mod index;
 pub(crate) mod journal;
 pub(crate) mod manifest;
 pub(crate) mod memory;
