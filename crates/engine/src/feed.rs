@@ -67,6 +67,7 @@ impl Core {
             meter: ctx.meter().read(),
             is_cut_by_time: false,
             index_use: None,
+            is_reversed: None,
         })
     }
 }

@@ -237,6 +237,8 @@ pub struct FeedPage {
     pub is_cut_by_time: bool,
     /// What a query does with indexes, if that was asked for.
     pub index_use: Option<IndexUse>,
+    /// Whether rows of equal order come with the last created first, for clients that merge an order.
+    pub is_reversed: Option<bool>,
 }
 
 /// Which changes a change feed shows.

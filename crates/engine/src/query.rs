@@ -147,6 +147,7 @@ impl Core {
             meter,
             is_cut_by_time,
             index_use: page.wants_index_use.then(|| plan.index_use(&source)),
+            is_reversed: plan.is_reversed(),
         })
     }
 

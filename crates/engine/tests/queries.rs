@@ -12,6 +12,7 @@ use common::*;
 use engine::ops::*;
 use engine::{Container, Error};
 use item::Value;
+use model::Rid;
 use model::partition_key::PartitionKey;
 use serde_json::json;
 
@@ -139,6 +140,67 @@ fn full_pages_are_not_followed_by_an_empty_one() {
                 assert_eq!(found, vec![items_max; count / items_max], "{query}");
             }
         }
+    });
+}
+
+/// Clients that merge an order go on past the last row they had: among rows of equal order by `_rid`,
+/// in the direction they are told.
+#[test]
+fn rows_of_equal_order_come_as_clients_are_told() {
+    on_every_store(|db| {
+        let index = |paths: &[(&str, &str)]| {
+            let path = |(path, order): &(&str, &str)| json!({"path": path, "order": order});
+            serde_json::Value::from(paths.iter().map(path).collect::<Vec<_>>())
+        };
+        let c = db.container(json!({"indexingPolicy": {"compositeIndexes": [
+            index(&[("/n", "descending"), ("/s", "ascending")]),
+            index(&[("/k", "ascending"), ("/n", "descending"), ("/s", "ascending")]),
+            index(&[("/k", "ascending"), ("/n", "descending")]),
+        ]}}));
+        for n in 0..40 {
+            let s = format!("s{}", n * 7 % 5);
+            db.create(&c, json!({"id": n.to_string(), "pk": n, "k": 1, "n": n % 2, "s": s}))
+                .unwrap();
+        }
+        for (keys, filter) in [
+            ("c.n ASC, c.s DESC", "true"),
+            ("c.n DESC, c.s ASC", "true"),
+            ("c.n DESC", "true"),
+            ("c.n ASC", "c.k = 1"),
+            ("c.n DESC", "c.k = 1"),
+        ] {
+            let parts: Vec<&str> = keys.split(", ").map(|key| &key[..3]).collect();
+            let items: Vec<String> =
+                parts.iter().map(|key| format!("{{\"item\": {key}}}")).collect();
+            let query = text(&format!(
+                "SELECT c._rid, [{}] AS orderByItems, c.id AS payload FROM c WHERE ({filter}) \
+                 ORDER BY {keys}",
+                items.join(", ")
+            ));
+            let page = PageRequest { items_max: Some(1000), ..PageRequest::default() };
+            let scope = Scope::Container;
+            let found = db.engine.query_items(&db.ctx(), &c, &scope, &query, &page).unwrap();
+            let rows: Vec<serde_json::Value> =
+                found.rows.iter().map(|row| serde_json::from_slice(row).unwrap()).collect();
+            assert_eq!(rows.len(), 40, "{keys}");
+            let is_reversed = found.is_reversed.expect("a client merges it");
+            for pair in rows.windows(2) {
+                let [a, b] = [&pair[0], &pair[1]];
+                // All partition keys differ, so that ordinals go by their hashes; rids say which.
+                if a["orderByItems"] == b["orderByItems"] {
+                    let ordinal =
+                        |row: &serde_json::Value| match Rid::parse(row["_rid"].as_str().unwrap()) {
+                            Some(Rid::Child(_, _, ordinal)) => ordinal,
+                            other => panic!("{other:?}"),
+                        };
+                    assert_eq!(ordinal(a) > ordinal(b), is_reversed, "{keys}: {a} {b}");
+                }
+            }
+        }
+        let plain = text("SELECT * FROM c ORDER BY c.n");
+        let page = PageRequest::default();
+        let found = db.engine.query_items(&db.ctx(), &c, &Scope::Container, &plain, &page);
+        assert_eq!(found.unwrap().is_reversed, None);
     });
 }
 

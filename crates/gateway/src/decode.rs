@@ -295,8 +295,10 @@ fn change_feed_start(headers: &HeaderMap) -> Result<ChangeFeedStart> {
     }
 }
 
+/// The Go SDK names the zone UTC.
 fn http_date(text: &str) -> Option<u64> {
-    let time = httpdate::parse_http_date(text).ok()?;
+    let text = text.strip_suffix("UTC").map_or(text.to_owned(), |date| format!("{date}GMT"));
+    let time = httpdate::parse_http_date(&text).ok()?;
     Some(time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
 

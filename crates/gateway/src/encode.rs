@@ -138,6 +138,14 @@ impl Reply {
         }
     }
 
+    /// The response to a client that merges an order, with how rows come that are equal to it.
+    fn with_direction(self, is_reversed: Option<bool>) -> Reply {
+        let Some(is_reversed) = is_reversed else { return self };
+        let info =
+            format_args!(r#"{{"reverseRidEnabled":false,"reverseIndexScan":{is_reversed}}}"#);
+        self.with(&headers::QUERY_EXECUTION_INFO, headers::value(info))
+    }
+
     /// The response itself (G2).
     pub fn finish(mut self, activity: HeaderValue) -> Response<Full<Bytes>> {
         let headers = &mut self.headers;
@@ -233,6 +241,7 @@ pub fn items(container: &Container, page: &FeedPage) -> Reply {
         .in_container(container)
         .at(page.partition, page.lsn)
         .with_session(page)
+        .with_direction(page.is_reversed)
         .with(&headers::ITEM_COUNT, HeaderValue::from(page.rows.len()))
         .with_continuation(page.continuation.as_deref())
 }

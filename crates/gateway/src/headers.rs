@@ -71,6 +71,7 @@ names! {
     LSN = "lsn";
     MIN_THROUGHPUT = "x-ms-cosmos-min-throughput";
     OFFER_REPLACE_PENDING = "x-ms-offer-replace-pending";
+    QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     REQUEST_CHARGE = "x-ms-request-charge";
     RESOURCE_QUOTA = "x-ms-resource-quota";

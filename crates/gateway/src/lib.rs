@@ -65,13 +65,17 @@ use tokio_rustls::TlsAcceptor;
 use crate::auth::{Authenticator, Claim};
 use crate::call::Call;
 use crate::encode::Reply;
-use crate::error::Result;
+use crate::error::{Result, not_supported};
 use crate::metrics::{Metrics, Sample};
 use crate::path::Path;
 use crate::probe::Probe;
 use crate::routes::{Action, Kind, Target};
 use crate::token::Tokens;
 use crate::trials::Trials;
+
+/// For clients that ask where replicas are, as those of .NET and Java do unless they are told not to.
+const DIRECT_MODE: &str = "This server has no replicas to connect to directly. Set the connection \
+                           mode of the client to gateway.";
 
 /// The REST surface of one engine. Shared by all connections.
 pub struct Gateway {
@@ -149,6 +153,9 @@ impl Gateway {
         B: Body<Data = Bytes> + Unpin + Send,
     {
         let path = Path::parse(&parts.uri)?;
+        if path.segment(0) == "addresses" {
+            return Err(not_supported(DIRECT_MODE));
+        }
         let target = Target::of(&path).ok_or(engine::Error::NotFound)?;
         let action = target.action(&parts.method, &parts.headers)?;
         *operation = Some((target.kind, action));

@@ -210,7 +210,7 @@ impl PlanInfo {
         let payload = payload(query, &root);
         let _ = write!(text, "{root}._rid, {items} AS orderByItems, {payload} AS payload");
         push_from(&mut text, query);
-        self.push_resume_filter(&mut text, query, keys);
+        PlanInfo::push_resume_filter(&mut text, query);
         if let Some(order_by) = &query.order_by {
             let _ = write!(text, " {order_by}");
         }
@@ -240,7 +240,7 @@ impl PlanInfo {
         });
     }
 
-    fn push_resume_filter(&self, text: &mut String, query: &Query, keys: &[OrderItem]) {
+    fn push_resume_filter(text: &mut String, query: &Query) {
         let mut conditions: Vec<String> = Vec::new();
         conditions.extend(query.filter.iter().map(|filter| format!("({filter})")));
         conditions.push(format!("({FILTER_PLACEHOLDER})"));
@@ -250,10 +250,6 @@ impl PlanInfo {
                 let root = ScalarKind::Identifier(first_alias(query));
                 let is_item = expression.kind == root;
                 conditions.extend((!is_item).then(|| format!("IS_DEFINED({expression})")));
-            }
-            Selection::Star | Selection::List(_) if self.distinct == DistinctType::Ordered => {
-                let defined = keys.iter().map(|key| format!("IS_DEFINED({})", key.expression));
-                conditions.extend(defined);
             }
             Selection::Star | Selection::List(_) => {}
         }

@@ -102,6 +102,8 @@ fn trap_33_a_star_means_now_only_in_a_change_feed() {
     let time = ("if-modified-since", "Sun, 15 Nov 2026 17:57:23 GMT");
     assert_eq!(start(&[time]), ChangeFeedStart::Time(1_794_765_443));
     assert_eq!(start(&[time, ("if-none-match", "7")]), ChangeFeedStart::Etag("7".to_owned()));
+    let utc = ("if-modified-since", "Sun, 15 Nov 2026 17:57:23 UTC");
+    assert_eq!(start(&[utc]), start(&[time]), "as Go has it");
     assert!(is_invalid(change_feed(&with(&[feed, ("if-modified-since", "yesterday")]))));
     assert!(is_invalid(change_feed(&with(&[("a-im", "Everything")]))));
 }

@@ -114,6 +114,7 @@ mod tests {
             lsn: 1,
             meter: MeterReading { items_read: 2, bytes_read: 300, ..MeterReading::default() },
             is_cut_by_time: false,
+            is_reversed: None,
             index_use: Some(IndexUse {
                 used: vec![IndexMention {
                     filter: "/v = 1".to_owned(),

@@ -95,6 +95,8 @@ pub struct Printed {
     hash: u64,
     /// That of the text without the filter, see [`resumable`].
     unfiltered_hash: Option<u64>,
+    /// A client wrote it that merges an ORDER BY itself.
+    pub(crate) is_merged: bool,
     /// The canonical text of projection and filter, for people.
     pub(crate) projection: String,
     pub(crate) filter: Option<String>,
@@ -107,6 +109,7 @@ impl Printed {
         Printed {
             hash: hash(query),
             unfiltered_hash: resumable(query).map(|query| hash(&query)),
+            is_merged: is_merged(query),
             projection: query.select.selection.to_string(),
             filter: query.filter.as_ref().map(Scalar::to_string),
         }
@@ -173,14 +176,18 @@ pub fn bind_printed(
 /// send the last continuation along: the filter differs from page to page. A place in the order of
 /// one key means the same under any filter, so these queries are recognized without theirs.
 fn resumable(query: &sql::Query) -> Option<sql::Query> {
-    let is_rewritten = match &query.select.selection {
+    let is_ordered_once = matches!(&query.order_by, Some(OrderBy::Values(keys)) if keys.len() == 1);
+    (is_merged(query) && is_ordered_once).then(|| sql::Query { filter: None, ..query.clone() })
+}
+
+/// Whether a client wrote a query that merges an ORDER BY itself.
+fn is_merged(query: &sql::Query) -> bool {
+    match &query.select.selection {
         Selection::List(items) => items
             .iter()
             .any(|item| item.alias.as_ref().is_some_and(|alias| alias.name == "orderByItems")),
         Selection::Star | Selection::Value { .. } => false,
-    };
-    let is_ordered_once = matches!(&query.order_by, Some(OrderBy::Values(keys)) if keys.len() == 1);
-    (is_rewritten && is_ordered_once).then(|| sql::Query { filter: None, ..query.clone() })
+    }
 }
 
 /// The counts of TOP, OFFSET and LIMIT, each if it is written.

@@ -24,6 +24,7 @@ mod shortcut;
 mod tested;
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 
 use crate::constraints::{Allowed, Constraint};
 use crate::routing::{Pin, Routing, routing};
@@ -78,6 +79,19 @@ impl Plan {
     /// How many conditions of the filter are single keys, or lists of them.
     pub fn lookups(&self) -> usize {
         self.lookups
+    }
+
+    /// Whether rows of equal order come with the greatest ordinal first; told to clients that merge
+    /// an ORDER BY themselves, who go on past the last row they had.
+    pub fn is_reversed(&self) -> Option<bool> {
+        let (_, first) = self.query.order.first().filter(|_| self.query.printed.is_merged)?;
+        let direction = match &self.access {
+            Access::Ordered { direction, .. } => direction,
+            Access::Points(_) | Access::Entries { .. } | Access::Tested { .. } => first,
+            Access::Set { .. } | Access::Keys { .. } | Access::Scan => first,
+            Access::Once | Access::Nothing => first,
+        };
+        Some(*direction == Direction::Descending)
     }
 
     /// Items that counters told of, without a look at any.
@@ -136,6 +150,12 @@ impl Access {
     /// The direction in which ordinals go where keys are equal.
     pub fn direction(&self) -> Direction {
         if let Access::Ordered { direction, .. } = self { *direction } else { Direction::Ascending }
+    }
+
+    /// Columns of the index it reads, if that is a composite one.
+    fn columns(&self) -> usize {
+        let Access::Ordered { span: Span::Composite { keys, .. }, .. } = self else { return 0 };
+        keys.len()
     }
 
     /// Whether entries of a span lead to its items: all of them have one.
@@ -409,7 +429,8 @@ impl<'a> Planner<'a> {
         }
         let indexes = self.source.composites();
         let composites = indexes.iter().filter_map(|index| self.composite(index, candidates));
-        let best = composites.max_by_key(|(fixed, _)| *fixed);
+        // Of several the one with the least behind the order.
+        let best = composites.max_by_key(|(fixed, access)| (*fixed, Reverse(access.columns())));
         if let Some((fixed, access)) = best
             && (fixed > 0 || order.len() > 1)
         {
@@ -442,6 +463,10 @@ impl<'a> Planner<'a> {
             [] => self.query.order.first().map(|(_, direction)| *direction)?,
             keys => scan_direction(rest, keys)?,
         };
+        // To clients that merge, rows of equal order come by their ordinals, and by nothing else.
+        if self.query.printed.is_merged && rest.len() > order.len() {
+            return None;
+        }
         Some((fixed.len(), Access::Ordered { span, direction, lacking: None }))
     }
 

@@ -187,13 +187,20 @@ function propertyMap(properties, canFit) {
     property.isChanged = true;
   };
   const set = (name, value) => {
-    if (name !== undefined) put(writable(name), value);
+    if (name === undefined) return;
+    const property = writable(name);
+    put(property, value);
+    property.isText = false;
   };
   const append = (name, value) => {
     if (name === undefined) return;
     const property = writable(name);
     const old = property.value;
-    put(property, old === undefined || old === null ? value : old + value);
+    const isFirst = old === undefined || old === null;
+    // What was appended to nothing is the beginning of a text: numbers are not added up.
+    const isText = property.isText && typeof old === 'number';
+    put(property, isFirst ? value : (isText ? TheString(old) : old) + value);
+    property.isText = isFirst || isText;
   };
   for (let i = 0; i < properties.length; i++) {
     const property = properties[i];
