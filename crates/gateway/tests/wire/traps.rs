@@ -182,6 +182,27 @@ async fn trap_16_plans_have_every_field() {
 }
 
 #[tokio::test]
+async fn a_client_that_merges_an_order_is_told_how_equal_rows_come() {
+    let (_server, client) = Server::with_container().await;
+    let text = "SELECT c._rid, [{\"item\": c.n}] AS orderByItems, c AS payload FROM c ORDER BY c.n";
+    let info = "x-ms-cosmos-query-execution-info";
+    for (direction, is_reversed) in [("ASC", false), ("DESC", true)] {
+        let merged = client.query(ITEMS, &format!("{text} {direction}")).send().await.expect(200);
+        let expect = format!(r#"{{"reverseRidEnabled":false,"reverseIndexScan":{is_reversed}}}"#);
+        assert_eq!(merged.need(info), expect);
+    }
+    let plain = client.query(ITEMS, "SELECT * FROM c ORDER BY c.n").send().await.expect(200);
+    assert!(plain.header(info).is_none());
+}
+
+#[tokio::test]
+async fn direct_mode_is_refused_with_a_sentence() {
+    let (_server, client) = Server::with_container().await;
+    let refused = client.get("/addresses").await.expect(400);
+    assert!(refused.json()["message"].as_str().unwrap().contains("gateway"));
+}
+
+#[tokio::test]
 async fn trap_17_min_and_max_have_both_items() {
     let (_server, client) = Server::with_container().await;
     for n in [1, 5] {
