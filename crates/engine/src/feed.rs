@@ -27,6 +27,11 @@ use crate::{Container, Core, Engine, Error, Result, charge};
 
 /// Rows looked at in one go.
 const ROWS: usize = 512;
+/// The same if few of them are wanted and the others cost little.
+const SIEVED_ROWS: usize = 8192;
+/// A logical partition of so many items and bytes is read as it is, rather than the log of everybody.
+const FEW_ITEMS: u64 = 1024;
+const FEW_BYTES: u64 = 1 << 20;
 
 impl Core {
     /// One page of the items of a scope, in storage order.
@@ -307,15 +312,16 @@ impl<'a> Walk<'a> {
         Ok((items, None))
     }
 
+    /// The logical partition, if it is just one.
+    fn logical_key(&self) -> Option<LogicalKey> {
+        let layout = &self.container.layout;
+        let key = self.selection.key.as_ref()?;
+        layout.key_definition.is_complete(key).then(|| LogicalKey::new(layout, key.clone()))
+    }
+
     /// The ordinals that can be in the selection.
     fn ordinals(&self) -> (u64, u64) {
-        let definition = &self.container.layout.key_definition;
-        match &self.selection.key {
-            Some(key) if definition.is_complete(key) => {
-                locality_bounds(LogicalKey::new(&self.container.layout, key.clone()).locality)
-            }
-            Some(_) | None => (0, 1 << 60),
-        }
+        self.logical_key().map_or((0, 1 << 60), |key| locality_bounds(key.locality))
     }
 
     fn changes(&self, ctx: &Ctx, request: &ChangeFeedRequest) -> Result<Changes> {
@@ -363,9 +369,19 @@ impl<'a> Walk<'a> {
         changes: &mut Changes,
     ) -> Result<Option<(u64, bool)>> {
         let reader = self.reader(number);
-        let rows_max = if self.selection.is_whole() { room } else { room.max(ROWS) };
-        let bound = Bound { rows_max, bytes_max: changes.bytes_left() };
-        let run = change_log::read_latest(self.view, self.partition(number), after, bound)?;
+        let run = match self.all_of_few(&reader, after)? {
+            Some(items) => change_log::latest_of(items, self.view, reader.partition, after),
+            None => {
+                let (from, to) = self.ordinals();
+                let rows_max = match (self.selection.is_whole(), self.logical_key()) {
+                    (true, _) => room,
+                    (false, None) => room.max(ROWS),
+                    (false, Some(_)) => room.max(SIEVED_ROWS),
+                };
+                let bound = Bound { rows_max, bytes_max: changes.bytes_left() };
+                change_log::read_latest(self.view, reader.partition, after, from..to, bound)?
+            }
+        };
         let whole = fitting(&run, room, |item| {
             reader.is_visible(item)
                 && since.is_none_or(|ts| u64::from(item.ts()) >= ts)
@@ -378,6 +394,21 @@ impl<'a> Walk<'a> {
             changes.push(number, item.text_len(), change_text(lsn, item, is_enveloped));
         }
         Ok(Some((whole.through, whole.is_end)))
+    }
+
+    /// All items of the selection, if it is a small logical partition and more than that has changed
+    /// around it.
+    fn all_of_few(&self, reader: &PartitionReader<'_>, after: u64) -> Result<Option<Vec<Item>>> {
+        let Some(key) = self.logical_key() else { return Ok(None) };
+        let [items, bytes] = reader.totals(Some(&key))?.map(|sum| sum.max(0) as u64);
+        let behind = self.view.position(reader.partition.log).saturating_sub(after);
+        if items > FEW_ITEMS || bytes > FEW_BYTES || behind <= items {
+            return Ok(None);
+        }
+        // Others may have the same locality.
+        let (from, to) = locality_bounds(key.locality);
+        let found = reader.items(from, to, 2 * FEW_ITEMS as usize, 2 * FEW_BYTES as usize)?;
+        Ok((!found.is_cut).then_some(found.items))
     }
 
     fn versions(

@@ -21,6 +21,8 @@
 //!
 //! ELSEWHERE  Merging partitions and continuations: `engine::feed`.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use item::Item;
 use model::partition_key::{PartitionKey, PartitionKeyDefinition};
@@ -157,11 +159,13 @@ pub struct Bound {
     pub bytes_max: usize,
 }
 
-/// The newest versions of the items changed behind `after`.
+/// The newest versions of the items changed behind `after`, as far as their ordinals are among
+/// these: others are not loaded.
 pub fn read_latest(
     view: &View,
     partition: &Partition,
     after: u64,
+    ordinals: Range<u64>,
     bound: Bound,
 ) -> Result<Run<Item>> {
     let run = read(view, partition, b'f', after, bound)?;
@@ -171,6 +175,9 @@ pub fn read_latest(
     for (lsn, (key, value)) in run.entries {
         let ordinal = keys::ordinal_of(&value)
             .ok_or_else(|| Error::corrupt(Space::Log, &key, "not an ordinal"))?;
+        if !ordinals.contains(&ordinal) {
+            continue;
+        }
         let item_key = partition.place.item(ordinal);
         let bytes = reader.get(Space::Item, &item_key)?;
         let bytes =
@@ -186,6 +193,14 @@ pub fn read_latest(
         entries.push((lsn, item));
     }
     Ok(Run { entries, through: run.through, is_end: run.is_end })
+}
+
+/// The same from all items there are, without reading the log: each has the place of its entry.
+pub fn latest_of(items: Vec<Item>, view: &View, partition: &Partition, after: u64) -> Run<Item> {
+    let mut entries: Vec<(u64, Item)> =
+        items.into_iter().map(|item| (item.lsn(), item)).filter(|(lsn, _)| *lsn > after).collect();
+    entries.sort_unstable_by_key(|(lsn, item)| (*lsn, item.position()));
+    Run { entries, through: view.position(partition.log).max(after), is_end: true }
 }
 
 /// The versions behind `after`.
