@@ -1,11 +1,12 @@
 //! `cargo xtask …`: what contributors and CI run. Needs nothing but cargo.
 //!
 //! LAYOUT     `test` (the list of steps), `conformance` (Microsoft's SDKs and a browser against the
-//!            release binary), `tidy` (what a reader would otherwise have to check), `licenses`, `tally`
+//!            release binary), `release` (an optimized build), `tidy` (what a reader would otherwise have to check), `licenses`, `tally`
 //!            (counting tests in the output of their runners), `run` (processes), `workspace`.
 
 mod conformance;
 mod licenses;
+mod release;
 mod run;
 mod tally;
 mod test;
@@ -13,6 +14,8 @@ mod tidy;
 mod workspace;
 
 use std::process::ExitCode;
+
+use anyhow::Result;
 
 use crate::workspace::Workspace;
 
@@ -22,9 +25,11 @@ cargo xtask tidy                          crate graph, module headers, wire spel
 cargo xtask licenses                      licenses of everything we build with
 cargo xtask conformance js|python|rust    one of Microsoft's SDKs against the release binary
 cargo xtask browser                       reports of the laboratory, opened in Chromium
+cargo xtask release                       the server, optimized by what it does: target/trained/cosmolabe
 cargo xtask bench point [--quick]         point operations against their references, interleaved
 cargo xtask bench query [--quick]         queries against PostgreSQL and others, interleaved
 cargo xtask bench script [--quick]        procedures and functions against batches, reads and filters
+                                          --plain takes `cargo build --release` instead
 
 With CI=true warnings are errors, and so is a tool that is missing and cannot be installed.
 ";
@@ -40,7 +45,10 @@ fn main() -> ExitCode {
         ["conformance", "js"] => &[test::RELEASE_BUILD, test::JS],
         ["conformance", "python"] => &[test::RELEASE_BUILD, test::PYTHON],
         ["conformance", "rust"] => &[test::RELEASE_BUILD, test::RUST],
-        ["bench", ref rest @ ..] if !rest.is_empty() => return bench(rest),
+        ["bench", ref rest @ ..] if !rest.is_empty() => return done(|it| bench(it, rest)),
+        ["release"] => {
+            return done(|it| release::build(it).map(|path| println!("{}", path.display())));
+        }
         [] | ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -52,23 +60,37 @@ fn main() -> ExitCode {
     };
     match Workspace::load() {
         Ok(workspace) => test::run(&workspace, steps),
-        Err(error) => {
-            eprintln!("cargo xtask: {error:#}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(&error),
     }
 }
 
-/// Builds the benchmarks in release, and runs one. It builds the server by itself: together with
+/// Something that is not a step.
+fn done(act: impl FnOnce(&Workspace) -> Result<()>) -> ExitCode {
+    match Workspace::load().and_then(|workspace| act(&workspace)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("cargo xtask: {error:#}");
+    ExitCode::FAILURE
+}
+
+/// Builds the benchmarks and the server, and runs one. The server is built by itself: together with
 /// the benchmarks it would get features that users do not have.
-fn bench(arguments: &[&str]) -> ExitCode {
+fn bench(workspace: &Workspace, arguments: &[&str]) -> Result<()> {
+    let (plain, arguments): (Vec<&str>, Vec<&str>) =
+        arguments.iter().partition(|argument| **argument == "--plain");
+    let is_named = arguments.iter().any(|argument| argument.starts_with("--binary"));
     let mut command = workspace::cargo();
     command.args(["run", "--release", "-p", "bench", "--"]).args(arguments);
-    match run::run(&mut command) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("cargo xtask: {error:#}");
-            ExitCode::FAILURE
-        }
+    if !is_named && std::env::var_os("COSMOLABE_BIN").is_none() {
+        let binary = match plain.is_empty() {
+            true => release::build(workspace)?,
+            false => test::build_release(workspace)?,
+        };
+        command.env("COSMOLABE_BIN", binary);
     }
+    run::run(&mut command)
 }

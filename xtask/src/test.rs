@@ -3,6 +3,7 @@
 //! A failed step does not stop the ones after it: one run shows everything that is wrong. To add a
 //! step, write a function and name it in [`STEPS`].
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -35,7 +36,7 @@ impl Outcome {
 
 /// Everything CI runs, in order: what is quick to fail comes first.
 pub const STEPS: &[Step] =
-    &[FORMAT, LINTS, TIDY, LICENSES, TESTS, RELEASE_BUILD, BROWSER, JS, PYTHON, RUST];
+    &[FORMAT, LINTS, TIDY, LICENSES, TESTS, RELEASE_BUILD, TRAINING, BROWSER, JS, PYTHON, RUST];
 
 const FORMAT: Step = Step { name: "format", run: format };
 const LINTS: Step = Step { name: "lints", run: lints };
@@ -46,6 +47,7 @@ pub const LICENSES: Step = Step { name: "licenses", run: licenses::check };
 const TESTS: Step = Step { name: "tests", run: tests };
 /// Builds what the conformance suites run against.
 pub const RELEASE_BUILD: Step = Step { name: "release build", run: build };
+const TRAINING: Step = Step { name: "training", run: training };
 /// Reports of the laboratory, opened in a browser.
 pub const BROWSER: Step = Step { name: "reports in a browser", run: conformance::browser };
 /// The suite of the JavaScript SDK.
@@ -178,7 +180,36 @@ fn tests(workspace: &Workspace) -> Result<Outcome> {
 }
 
 fn build(workspace: &Workspace) -> Result<Outcome> {
+    build_release(workspace)?;
+    Ok(Outcome::CLEAN)
+}
+
+/// Builds the server as `cargo build --release` does, and returns where it is.
+pub fn build_release(workspace: &Workspace) -> Result<PathBuf> {
     run_command(cargo().args(["build", "--release"]).current_dir(&workspace.root))?;
+    Ok(workspace.release_binary())
+}
+
+/// The requests that releases are optimized by get the answers they should.
+fn training(workspace: &Workspace) -> Result<Outcome> {
+    let mut command = cargo();
+    command
+        .args([
+            "run",
+            "--quiet",
+            "-p",
+            "bench",
+            "--",
+            "train",
+            "--customers",
+            "100",
+            "--each",
+            "20",
+        ])
+        .arg("--binary")
+        .arg(workspace.release_binary())
+        .current_dir(&workspace.root);
+    run_command(&mut command)?;
     Ok(Outcome::CLEAN)
 }
 

@@ -28,6 +28,7 @@ pub fn describe(directory: &Path, binary: &Path) -> Value {
         "commit": commit(),
         "rustc": output(Command::new("rustc").arg("--version")),
         "cosmolabe": output(Command::new(binary).arg("--version")),
+        "binary": binary.display().to_string(),
     })
 }
 

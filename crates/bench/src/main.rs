@@ -33,6 +33,7 @@
 //!            it), `ask` (asking over HTTP).
 //!            `script` (which sections, with what), a module below it per section, `calls` (load
 //!            of any requests), `texts` (the JavaScript), `posts` (the data).
+//!            `train` (no benchmark: what a release is optimized by).
 //!
 //! ELSEWHERE  Parts measured alone: `crates/*/benches`.
 
@@ -62,6 +63,7 @@ mod slices;
 mod stock;
 mod stream;
 mod tables;
+mod train;
 mod versus;
 
 use std::process::ExitCode;
@@ -88,6 +90,8 @@ enum Command {
     Query(query::Flags),
     /// Stored procedures and user-defined functions, against what they stand for
     Script(script::Flags),
+    /// Requests of every kind, to a server that counts which of its code runs
+    Train(train::Flags),
     /// A bare hyper server that answers point reads from memory (started by `point`)
     Reference(reference::Flags),
 }
@@ -111,6 +115,7 @@ fn run(command: Command) -> Result<()> {
             Command::Point(flags) => point::run(flags).await,
             Command::Query(flags) => query::run(flags).await,
             Command::Script(flags) => script::run(flags).await,
+            Command::Train(flags) => train::run(flags).await,
             Command::Reference(flags) => reference::run(flags).await,
         }
     })

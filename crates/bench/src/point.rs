@@ -42,7 +42,7 @@ enum Section {
 /// Runs the benchmark.
 pub async fn run(flags: Flags) -> Result<()> {
     let target = setup::target_directory()?;
-    let binary = setup::server(&flags.common)?;
+    let binary = flags.common.binary.clone();
     let work = setup::work_directory(&flags.common)?;
     let setup = Setup {
         cosmolabe: Cosmolabe { binary, directory: work.path().to_owned() },

@@ -102,7 +102,7 @@ pub async fn run(flags: Flags) -> Result<()> {
     let directory = work.as_ref().map(|work| work.path().to_owned()).or(flags.keep);
     let directory = std::path::absolute(directory.unwrap_or_default())?;
     let setup = Setup {
-        cosmolabe: Cosmolabe { binary: setup::server(&flags.common)?, directory },
+        cosmolabe: Cosmolabe { binary: flags.common.binary.clone(), directory },
         is_quick: flags.common.quick,
         seconds: flags.seconds,
     };

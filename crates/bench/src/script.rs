@@ -53,7 +53,7 @@ enum Section {
 
 /// Runs the benchmark.
 pub async fn run(flags: Flags) -> Result<()> {
-    let binary = setup::server(&flags.common)?;
+    let binary = flags.common.binary.clone();
     let work = setup::work_directory(&flags.common)?;
     let setup = Setup {
         cosmolabe: Cosmolabe { binary, directory: work.path().to_owned() },

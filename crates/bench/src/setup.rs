@@ -1,10 +1,9 @@
 //! What every benchmark needs: the server under test, where data goes, how long things take.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::process::Cosmolabe;
@@ -20,9 +19,9 @@ pub struct Flags {
     /// Where data directories go: the file system that is measured [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// The server to measure [default: built from this workspace]
+    /// The server to measure; `cargo xtask bench` builds one and names it
     #[arg(long, env = "COSMOLABE_BIN", value_name = "FILE")]
-    pub binary: Option<PathBuf>,
+    pub binary: PathBuf,
     /// Where the machine-readable report goes [default: in `bench` of the target directory]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -69,14 +68,6 @@ impl Setup {
     }
 }
 
-/// The server that the flags name, or else one that is built now.
-pub fn server(flags: &Flags) -> Result<PathBuf> {
-    match &flags.binary {
-        Some(binary) => Ok(binary.clone()),
-        None => build(&target_directory()?),
-    }
-}
-
 /// A directory that goes away; others may look into it, since PostgreSQL runs as somebody else.
 pub fn work_directory(flags: &Flags) -> Result<tempfile::TempDir> {
     let parent = flags.dir.clone().unwrap_or_else(std::env::temp_dir);
@@ -96,23 +87,6 @@ pub fn target_directory() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(Path::parent);
     Ok(target.context("this program lies in a target directory")?.to_owned())
-}
-
-/// Builds the server as users run it.
-fn build(target: &Path) -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/Cargo.toml");
-    let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(target)
-        .status()
-        .context("cargo cannot be started; name a binary with --binary")?;
-    if !status.success() {
-        bail!("the server does not build");
-    }
-    Ok(target.join("release").join("cosmolabe"))
 }
 
 #[cfg(test)]

@@ -16,6 +16,10 @@ pub const BATCH_ATOMIC: &str = "x-ms-cosmos-batch-atomic";
 pub const CONTINUE_ON_ERROR: &str = "x-ms-cosmos-batch-continue-on-error";
 /// Whether the body is a query.
 pub const IS_QUERY: &str = "x-ms-documentdb-isquery";
+/// Asks how to run a query rather than for its rows.
+pub const IS_QUERY_PLAN: &str = "x-ms-cosmos-is-query-plan-request";
+/// What a client can merge by itself, separated by commas.
+pub const QUERY_FEATURES: &str = "x-ms-cosmos-supported-query-features";
 /// Whether a query may go over all physical partitions.
 pub const CROSS_PARTITION: &str = "x-ms-documentdb-query-enablecrosspartition";
 /// Whether a query may be answered by a scan where there is no index.

@@ -21,6 +21,8 @@ pub enum Verb {
     Post,
     /// Replaces.
     Put,
+    /// Changes parts.
+    Patch,
     /// Deletes.
     Delete,
 }
@@ -32,6 +34,7 @@ impl Verb {
             Verb::Get => "GET",
             Verb::Post => "POST",
             Verb::Put => "PUT",
+            Verb::Patch => "PATCH",
             Verb::Delete => "DELETE",
         }
     }
@@ -42,6 +45,7 @@ impl Verb {
             Verb::Get => "get",
             Verb::Post => "post",
             Verb::Put => "put",
+            Verb::Patch => "patch",
             Verb::Delete => "delete",
         }
     }
@@ -261,6 +265,11 @@ impl Container {
     /// A new version of an item.
     pub fn replace(&self, key: &PartitionKey, id: &str, body: impl Into<Bytes>) -> Request {
         Request::new(Verb::Put, self.item(id)).with_key(key).with_body(body)
+    }
+
+    /// Changes in parts of an item: a JSON object with the `operations`.
+    pub fn patch(&self, key: &PartitionKey, id: &str, changes: impl Into<Bytes>) -> Request {
+        Request::new(Verb::Patch, self.item(id)).with_key(key).with_body(changes)
     }
 
     /// No item any more.
