@@ -4,6 +4,8 @@
 //!   cargo    test result: ok. 12 passed; 0 failed; 1 ignored; …
 //!   node     # pass 12            ℹ pass 12
 //!   pytest   ==== 1 failed, 11 passed, 2 skipped in 3.21s ====
+//!   maven    [ERROR] Tests run: 12, Failures: 1, Errors: 0, Skipped: 2
+//!   go       --- PASS: TestItems (0.01s)
 //! ```
 
 use std::ops::AddAssign;
@@ -34,6 +36,16 @@ impl Tally {
     /// What one line of a runner's output adds; nothing for any other line.
     pub fn of_line(line: &str) -> Tally {
         let line = plain(line);
+        // Those of parts of a test are indented.
+        match line.split_once(": ") {
+            Some(("--- PASS", _)) => return Tally { passed: 1, failed: 0 },
+            Some(("--- FAIL", _)) => return Tally { passed: 0, failed: 1 },
+            Some(_) | None => {}
+        }
+        // Those of single classes have a time.
+        if let Some((_, rest)) = line.split_once("Tests run: ") {
+            return if rest.contains("Time elapsed") { Tally::default() } else { maven(rest) };
+        }
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("test result: ") {
             return counts(rest.split(['.', ';']));
@@ -62,6 +74,14 @@ fn counts<'a>(parts: impl Iterator<Item = &'a str>) -> Tally {
         }
     }
     tally
+}
+
+fn maven(text: &str) -> Tally {
+    let numbers = text.split(", ").map(|part| part.rsplit_once(": ").map_or(part, |(_, n)| n));
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.trim().parse().ok()).collect();
+    let [run, failures, errors, skipped] = numbers[..] else { return Tally::default() };
+    let failed = failures + errors;
+    Tally { passed: run.saturating_sub(failed + skipped), failed }
 }
 
 fn node(text: &str) -> Tally {
@@ -103,6 +123,10 @@ mod tests {
         check("==== 1 failed, 11 passed, 2 skipped in 3.21s ====", 11, 1);
         check("\x1b[32m==== \x1b[32m\x1b[1m2 passed\x1b[0m\x1b[32m in 0.01s\x1b[0m ====", 2, 0);
         check("3 passed, 1 error in 0.50s", 3, 1);
+        check("[INFO] Tests run: 12, Failures: 0, Errors: 0, Skipped: 0", 12, 0);
+        check("[ERROR] Tests run: 12, Failures: 1, Errors: 2, Skipped: 3", 6, 3);
+        check("--- PASS: TestItems (0.01s)", 1, 0);
+        check("--- FAIL: TestItems (0.01s)", 0, 1);
     }
 
     #[test]
@@ -112,5 +136,9 @@ mod tests {
         {
             check(line, 0, 0);
         }
+        check("    --- PASS: TestItems/one (0.00s)", 0, 0);
+        let of_a_class =
+            "[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 1 s";
+        check(of_a_class, 0, 0);
     }
 }

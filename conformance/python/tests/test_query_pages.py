@@ -167,7 +167,11 @@ def test_query_metrics_are_numbers_by_name(numbers):
         metrics = {name: float(value) for name, value in (part.split("=") for part in text.split(";"))}
         assert metrics["outputDocumentCount"] == 10
         assert 10 <= metrics["retrievedDocumentCount"] <= 40
-        assert metrics["totalExecutionTimeInMs"] > 0
+        total, run = metrics["totalExecutionTimeInMs"], metrics["VMExecutionTimeInMs"]
+        phases = ["queryCompileTimeInMs", "queryPhysicalPlanBuildTimeInMs", "indexLookupTimeInMs", "documentLoadTimeInMs"]
+        compiled, planned, index, items = (metrics[name] for name in phases)
+        assert min(compiled, planned, index, items) > 0, text
+        assert compiled + planned + run <= total + 0.003, text
 
 
 def test_index_metrics_name_the_paths_that_were_used(numbers):

@@ -72,6 +72,7 @@ impl Core {
             meter: ctx.meter().read(),
             is_cut_by_time: false,
             index_use: None,
+            times: None,
             is_reversed: None,
         })
     }

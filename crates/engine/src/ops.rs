@@ -9,7 +9,7 @@ use model::partition_key::PartitionKey;
 use model::{ItemId, Rid, SessionToken};
 
 pub use model::RequestCharge;
-pub use query::{IndexMention, IndexUse};
+pub use query::{IndexMention, IndexUse, Times};
 
 use crate::receipt::Receipt;
 
@@ -212,6 +212,8 @@ pub struct PageRequest {
     pub is_scan_enabled: bool,
     /// Whether the answer is to say what a query does with indexes.
     pub wants_index_use: bool,
+    /// Whether it is to say where the time of a query went.
+    pub wants_times: bool,
 }
 
 /// One page of a feed or query.
@@ -237,6 +239,8 @@ pub struct FeedPage {
     pub is_cut_by_time: bool,
     /// What a query does with indexes, if that was asked for.
     pub index_use: Option<IndexUse>,
+    /// Where the time of a query went, if that was asked for.
+    pub times: Option<Times>,
     /// Whether rows of equal order come with the last created first, for clients that merge an order.
     pub is_reversed: Option<bool>,
 }

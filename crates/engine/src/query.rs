@@ -5,6 +5,8 @@
 //! query and the scope alone, every page of a query is narrowed alike and a continuation means the
 //! same place each time.
 
+use std::time::{Duration, Instant};
+
 use base::Ctx;
 use bytes::Bytes;
 use item::{Json, Node, Value};
@@ -13,7 +15,8 @@ use model::epk::EpkRange;
 use model::limits;
 use model::partition_key::PartitionKey;
 use query::{
-    BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, Routing, State, Strategy, Udf,
+    BoundQuery, PageLimits, Parameters, Pin, PlanInfo, QueryRange, Routing, Source, State,
+    Strategy, Timed, Times, Udf,
 };
 use sql::Condition;
 
@@ -106,13 +109,16 @@ impl Core {
         });
         let state = state.transpose()?;
         let strategy = strategy(self.profile);
+        let watch = page.wants_times.then(|| (Instant::now(), Timed::new(&source)));
         let plan = query::plan_by(bound, &routing, &source, state.as_ref(), strategy)?;
+        let planned = watch.as_ref().map(|(started, _)| started.elapsed());
         let limits = PageLimits {
             rows_max: items_max(page.items_max),
             bytes_max: limits::PAGE_BYTES_MAX,
             memory_bytes_max: MEMORY_BYTES_MAX,
         };
-        let found = query::execute_with(ctx, &plan, &source, state.as_ref(), limits, functions)?;
+        let items: &dyn Source = watch.as_ref().map_or(&source, |(_, timed)| timed);
+        let found = query::execute_with(ctx, &plan, items, state.as_ref(), limits, functions)?;
         ctx.meter().items_returned(found.rows.len() as u64);
         ctx.meter().fuel(functions.fuel());
         let is_cut_by_time = found.end == query::PageEnd::Deadline;
@@ -146,6 +152,7 @@ impl Core {
             lsn: source.view.position(container.layout.partitions[usize::from(partition)].log),
             meter,
             is_cut_by_time,
+            times: watch.zip(planned).map(|((_, timed), planned)| timed.times(planned)),
             index_use: page.wants_index_use.then(|| plan.index_use(&source)),
             is_reversed: plan.is_reversed(),
         })
@@ -186,6 +193,15 @@ impl Core {
     }
 }
 
+impl FeedPage {
+    /// The same, and it is known how long the query took to understand.
+    pub(crate) fn compiled_in(mut self, compile: Option<Duration>) -> FeedPage {
+        self.times =
+            self.times.map(|times| Times { compile: compile.unwrap_or_default(), ..times });
+        self
+    }
+}
+
 impl Engine {
     /// Runs one page of a query that calls no user-defined functions.
     pub fn query_items(
@@ -196,8 +212,11 @@ impl Engine {
         query: &QueryText,
         page: &PageRequest,
     ) -> Result<FeedPage> {
+        let started = page.wants_times.then(Instant::now);
         let bound = self.core.bind(container, query)?;
-        self.core.query_page(ctx, container, scope, bound, page, &Functions::NONE)
+        let compiled = started.map(|started| started.elapsed());
+        let found = self.core.query_page(ctx, container, scope, bound, page, &Functions::NONE)?;
+        Ok(found.compiled_in(compiled))
     }
 
     /// The plan of a query, as clients that fan out themselves want it. `features` is what the

@@ -169,6 +169,7 @@ pub fn page(headers: &HeaderMap) -> Result<PageRequest> {
         is_scan_enabled: headers::is_true(headers, &headers::ENABLE_SCAN),
         wants_index_use: headers::is_true(headers, &headers::POPULATE_INDEX_METRICS)
             || headers::is_true(headers, &headers::POPULATE_INDEX_METRICS_V2),
+        wants_times: headers::is_true(headers, &headers::POPULATE_QUERY_METRICS),
     })
 }
 

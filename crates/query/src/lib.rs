@@ -46,6 +46,7 @@ mod source;
 mod spatial;
 mod state;
 pub mod testing;
+mod timed;
 mod udf;
 mod vectors;
 
@@ -68,5 +69,6 @@ pub use source::{
     SourceError, Span,
 };
 pub use state::{STATE_BYTES_MAX, State};
+pub use timed::{Timed, Times};
 pub use udf::{Argument, NoFunctions, Udf, UdfError};
 pub use vectors::Metric;

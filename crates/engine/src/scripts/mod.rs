@@ -215,7 +215,9 @@ impl Engine {
         page: PageRequest,
     ) -> Scripted<FeedPage> {
         let core = self.core.clone();
+        let started = page.wants_times.then(Instant::now);
         let bound = core.bind(container, query);
+        let compiled = started.map(|started| started.elapsed());
         let prepared = bound.and_then(|bound| Ok((core.functions_of(container, &bound)?, bound)));
         let (programs, bound) = match prepared {
             Ok(prepared) => prepared,
@@ -228,7 +230,7 @@ impl Engine {
             let functions = Functions::new(functions.map_err(|failure| failed(failure, None))?);
             let ctx = core.ctx(deadline).with_receipt(wants_receipt);
             let page = core.query_page(&ctx, &container, &scope, bound, &page, &functions)?;
-            Ok(Pending::ready(Ok(page)))
+            Ok(Pending::ready(Ok(page.compiled_in(compiled))))
         })
     }
 
