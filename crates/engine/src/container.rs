@@ -184,32 +184,37 @@ impl Container {
     pub(crate) fn select(&self, scope: &Scope) -> Result<Selection> {
         match scope {
             Scope::Container => Ok(Selection::of(self, &EpkRange::all(), None, None)),
-            Scope::PartitionKey(key) => {
-                let definition = &self.layout.key_definition;
-                let key = definition.complete_prefix(key.clone());
-                let key = key.map_err(|error| Error::Invalid(error.to_string()))?;
-                if !definition.is_complete(&key) {
-                    let range = EpkRange::of_prefix(definition, &key);
-                    return Ok(Selection::of(self, &range, None, Some(key)));
-                }
-                let partition = self.partition_of(&key) as u16;
-                Ok(Selection { partitions: vec![partition], key: Some(key), range: None })
+            Scope::PartitionKey(key) => self.select_key(key),
+            // It is looked for there, wherever it is: a feed has a position in every partition.
+            Scope::KeyInRange { key, partition } => {
+                let partitions = vec![self.partition_by_id(partition)?];
+                Ok(Selection { partitions, ..self.select_key(key)? })
             }
             Scope::Range { partition, epk } => {
-                self.select_range(partition.as_deref(), epk.as_ref())
+                let partition = partition.as_deref().map(|id| self.partition_by_id(id));
+                let all = EpkRange::all();
+                let range = epk.as_ref().unwrap_or(&all);
+                Ok(Selection::of(self, range, partition.transpose()?, None))
             }
         }
     }
 
-    fn select_range(&self, id: Option<&str>, epk: Option<&EpkRange>) -> Result<Selection> {
-        let partition = id.map(|id| {
-            let number = id.parse::<u16>().ok();
-            let known = number.filter(|&n| usize::from(n) < self.layout.partitions.len());
-            known.ok_or_else(|| Error::RangeGone { id: id.to_owned() })
-        });
-        let partition = partition.transpose()?;
-        let all = EpkRange::all();
-        Ok(Selection::of(self, epk.unwrap_or(&all), partition, None))
+    fn select_key(&self, key: &PartitionKey) -> Result<Selection> {
+        let definition = &self.layout.key_definition;
+        let key = definition.complete_prefix(key.clone());
+        let key = key.map_err(|error| Error::Invalid(error.to_string()))?;
+        if !definition.is_complete(&key) {
+            let range = EpkRange::of_prefix(definition, &key);
+            return Ok(Selection::of(self, &range, None, Some(key)));
+        }
+        let partition = self.partition_of(&key) as u16;
+        Ok(Selection { partitions: vec![partition], key: Some(key), range: None })
+    }
+
+    fn partition_by_id(&self, id: &str) -> Result<u16> {
+        let number = id.parse::<u16>().ok();
+        let known = number.filter(|&n| usize::from(n) < self.layout.partitions.len());
+        known.ok_or_else(|| Error::RangeGone { id: id.to_owned() })
     }
 }
 

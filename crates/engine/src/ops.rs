@@ -180,6 +180,13 @@ pub enum Scope {
     Container,
     /// One logical partition, or all those that share a prefix of a hierarchical key.
     PartitionKey(PartitionKey),
+    /// What of it is in one physical partition: clients that ask one after the other want it once.
+    KeyInRange {
+        /// The key, or a prefix of one.
+        key: PartitionKey,
+        /// The physical partition, by its id as the client sent it.
+        partition: String,
+    },
     /// One physical partition, or the part of it (or of the container) within an interval of
     /// effective partition keys.
     Range {

@@ -274,7 +274,10 @@ impl Engine {
 /// Groups over several logical partitions have few aggregates.
 fn check_aggregates(container: &Container, query: &BoundQuery, scope: &Scope) -> Result<()> {
     let definition = &container.layout.key_definition;
-    let is_one = matches!(scope, Scope::PartitionKey(key) if definition.is_complete(key));
+    let is_one = match scope {
+        Scope::PartitionKey(key) | Scope::KeyInRange { key, .. } => definition.is_complete(key),
+        Scope::Container | Scope::Range { .. } => false,
+    };
     if is_one || query.grouped_aggregates() <= limits::GROUPED_AGGREGATES_MAX {
         return Ok(());
     }

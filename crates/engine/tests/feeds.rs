@@ -204,6 +204,51 @@ fn feeds_by_range_cover_the_container_exactly() {
     });
 }
 
+/// Clients that ask one physical partition after the other for a key get its items once.
+#[test]
+fn a_key_in_a_range_is_found_where_it_is() {
+    on_every_store(|db| {
+        let paths = json!({"paths": ["/t", "/u"], "kind": "MultiHash", "version": 2});
+        let throughput = Some(Throughput::Manual(30_000));
+        let c = db.container_with(json!({"partitionKey": paths}), throughput);
+        for n in 0..60 {
+            let body = json!({"id": n.to_string(), "t": n % 3, "u": n % 20});
+            let key = json!([n % 3, n % 20]).to_string();
+            db.write(&c, &key, plain(WriteKind::Create(draft(&body)))).unwrap();
+        }
+        for (text, count) in [("[1,4]", 1), ("[1]", 20), ("[9]", 0)] {
+            let parsed = PartitionKey::parse(text).unwrap();
+            let (mut changed, mut read, mut queried) = (Vec::new(), Vec::new(), Vec::new());
+            for range in c.ranges() {
+                let partition = range.id.to_string();
+                let scope = Scope::KeyInRange { key: parsed.clone(), partition };
+                let start = request(ChangeFeedStart::Beginning, 7);
+                let (pages, etag) = follow(db, &c, &scope, start);
+                assert_eq!(etag, range.lsn.to_string(), "{text}");
+                changed.extend(pages.concat());
+                read.extend(db.feed_ids(&c, &scope, 3));
+                let text = "SELECT * FROM c WHERE c.t >= 0".to_owned();
+                let query = QueryText { text, parameters: Vec::new() };
+                let every = PageRequest { items_max: Some(100), ..PageRequest::default() };
+                let page = db.engine.query_items(&db.ctx(), &c, &scope, &query, &every).unwrap();
+                queried.extend(ids(&page.rows));
+            }
+            let whole = key(text);
+            let mut all = db.feed_ids(&c, &whole, 100);
+            all.sort();
+            for mut found in [changed, read, queried] {
+                found.sort();
+                assert_eq!(found, all, "{text}");
+            }
+            assert_eq!(all.len(), count, "{text}");
+        }
+        let partition = "3".to_owned();
+        let scope = Scope::KeyInRange { key: PartitionKey::parse("[1]").unwrap(), partition };
+        let gone = db.engine.read_feed(&db.ctx(), &c, &scope, &PageRequest::default());
+        assert!(matches!(gone, Err(Error::RangeGone { .. })));
+    });
+}
+
 #[test]
 fn hierarchical_keys_are_read_by_prefix() {
     on_every_store(|db| {

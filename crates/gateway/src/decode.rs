@@ -57,15 +57,14 @@ pub fn complete_key(container: &Container, key: PartitionKey) -> Result<Partitio
 
 /// The part of a container a feed or query is limited to.
 pub fn scope(headers: &HeaderMap) -> Result<Scope> {
-    if let Some(key) = partition_key(headers)? {
-        return Ok(Scope::PartitionKey(key));
-    }
     let partition = text(headers, &headers::RANGE_ID).map(str::to_owned);
     let epk = epk_range(headers)?;
-    match (&partition, &epk) {
-        (None, None) => Ok(Scope::Container),
-        _ => Ok(Scope::Range { partition, epk }),
-    }
+    Ok(match (partition_key(headers)?, partition, epk) {
+        (Some(key), Some(partition), _) => Scope::KeyInRange { key, partition },
+        (Some(key), None, _) => Scope::PartitionKey(key),
+        (None, None, None) => Scope::Container,
+        (None, partition, epk) => Scope::Range { partition, epk },
+    })
 }
 
 fn epk_range(headers: &HeaderMap) -> Result<Option<EpkRange>> {

@@ -114,7 +114,7 @@ pub async fn delete_partition(call: &Call<'_>) -> Result<Reply> {
 fn scope(call: &Call<'_>) -> Result<Scope> {
     let scope = decode::scope(call.headers)?;
     let key = match &scope {
-        Scope::PartitionKey(key) => Some(key),
+        Scope::PartitionKey(key) | Scope::KeyInRange { key, .. } => Some(key),
         Scope::Container | Scope::Range { .. } => None,
     };
     call.access.check_key(key)?;
