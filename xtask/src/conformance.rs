@@ -77,6 +77,37 @@ pub fn rust(workspace: &Workspace) -> Result<Outcome> {
     })
 }
 
+/// The Java SDK, under Maven and JUnit.
+pub fn java(workspace: &Workspace) -> Result<Outcome> {
+    let suite = Suite { workspace, directory: "java", file: "pom.xml" };
+    suite.run(&[("mvn", "maven"), ("javac", "default-jdk-headless")], |suite| {
+        let built = workspace.target.join("conformance-java");
+        let maven = |goals: &[&str]| {
+            let mut command = suite.command("mvn");
+            command.args(["--batch-mode", "--no-transfer-progress"]).args(goals);
+            command.arg(format!("-DbuildDirectory={}", built.display()));
+            command
+        };
+        suite.prepare(&mut maven(&["--quiet", "test-compile"]))?;
+        Ok(maven(&["test"]))
+    })
+}
+
+/// The Go SDK, under Go's own runner. Debian's Go is older than the SDK: where there is no other
+/// this is left out, in CI too.
+pub fn go(workspace: &Workspace) -> Result<Outcome> {
+    let suite = Suite { workspace, directory: "go", file: "go.mod" };
+    if suite.prepare(suite.command("go").args(["mod", "download"])).is_err() {
+        let why = "there is no go that is new enough for the SDK, so it was not tried";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    suite.run(&[], |suite| {
+        let mut command = suite.command("go");
+        command.args(["test", "-count=1", "-v", "./..."]);
+        Ok(command)
+    })
+}
+
 /// A suite in `conformance/<directory>`, there if it has its `file`.
 struct Suite<'a> {
     workspace: &'a Workspace,

@@ -23,7 +23,8 @@ const USAGE: &str = "\
 cargo xtask test                          every check and every test, as CI runs them
 cargo xtask tidy                          crate graph, module headers, wire spellings, links
 cargo xtask licenses                      licenses of everything we build with
-cargo xtask conformance js|python|rust    one of Microsoft's SDKs against the release binary
+cargo xtask conformance NAME              one of Microsoft's SDKs against the release binary: js,
+                                          python, rust, java or go
 cargo xtask browser                       reports of the laboratory, opened in Chromium
 cargo xtask release                       the server, optimized by what it does: target/trained/cosmolabe
 cargo xtask bench point [--quick]         point operations against their references, interleaved
@@ -45,6 +46,8 @@ fn main() -> ExitCode {
         ["conformance", "js"] => &[test::RELEASE_BUILD, test::JS],
         ["conformance", "python"] => &[test::RELEASE_BUILD, test::PYTHON],
         ["conformance", "rust"] => &[test::RELEASE_BUILD, test::RUST],
+        ["conformance", "java"] => &[test::RELEASE_BUILD, test::JAVA],
+        ["conformance", "go"] => &[test::RELEASE_BUILD, test::GO],
         ["bench", ref rest @ ..] if !rest.is_empty() => return done(|it| bench(it, rest)),
         ["release"] => {
             return done(|it| release::build(it).map(|path| println!("{}", path.display())));

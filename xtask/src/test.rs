@@ -35,8 +35,21 @@ impl Outcome {
 }
 
 /// Everything CI runs, in order: what is quick to fail comes first.
-pub const STEPS: &[Step] =
-    &[FORMAT, LINTS, TIDY, LICENSES, TESTS, RELEASE_BUILD, TRAINING, BROWSER, JS, PYTHON, RUST];
+pub const STEPS: &[Step] = &[
+    FORMAT,
+    LINTS,
+    TIDY,
+    LICENSES,
+    TESTS,
+    RELEASE_BUILD,
+    TRAINING,
+    BROWSER,
+    JS,
+    PYTHON,
+    RUST,
+    JAVA,
+    GO,
+];
 
 const FORMAT: Step = Step { name: "format", run: format };
 const LINTS: Step = Step { name: "lints", run: lints };
@@ -56,6 +69,11 @@ pub const JS: Step = Step { name: "conformance js", run: conformance::js };
 pub const PYTHON: Step = Step { name: "conformance python", run: conformance::python };
 /// The suite of the Rust SDK.
 pub const RUST: Step = Step { name: "conformance rust", run: conformance::rust };
+
+/// The suite of the Java SDK.
+pub const JAVA: Step = Step { name: "conformance java", run: conformance::java };
+/// The suite of the Go SDK.
+pub const GO: Step = Step { name: "conformance go", run: conformance::go };
 
 /// Does the steps and reports on them.
 pub fn run(workspace: &Workspace, steps: &[Step]) -> ExitCode {
