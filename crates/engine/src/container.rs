@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use model::Rid;
 use model::container::ContainerDefinition;
 use model::epk::{EffectivePartitionKey, EpkRange};
 use model::partition_key::PartitionKey;
 use model::rid::ChildKind;
+use model::{Rid, SessionToken};
 use parking_lot::RwLock;
 use storage::shape::{Layout, Partition, Shape};
 use storage::verify::read_sums;
@@ -140,6 +140,11 @@ impl Container {
     pub fn session(&self, partition: u32) -> u64 {
         let partition = self.layout.partitions.get(partition as usize);
         partition.map_or(0, |partition| self.store.view().position(partition.log))
+    }
+
+    /// Refuses to serve a client that has seen more of a physical partition than is published.
+    pub fn check_session(&self, session: Option<&SessionToken>, partition: u32) -> Result<()> {
+        crate::items::check_session(session, partition, self.session(partition))
     }
 
     /// The id of the physical partition of a complete partition key.

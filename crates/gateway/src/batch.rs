@@ -77,7 +77,11 @@ impl RawOperation<'_> {
             text.as_deref().map_or(EtagCondition::None, EtagCondition::parse)
         };
         let operation = match self.kind(at)? {
-            Kind::Read(id) => BatchOperation::Read(id, condition(&self.if_none_match)),
+            // Whichever way a read names a version, the client has it: so does the service see it.
+            Kind::Read(id) => {
+                let known = self.if_none_match.as_ref().or(self.if_match.as_ref()).cloned();
+                BatchOperation::Read(id, condition(&known))
+            }
             Kind::Write(kind) => BatchOperation::Write(WriteItem {
                 kind,
                 if_match: condition(&self.if_match),

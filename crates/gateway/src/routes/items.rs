@@ -126,12 +126,17 @@ fn draft_of(kind: &WriteKind) -> Option<&item::Draft> {
 pub async fn batch(call: &Call<'_>, body: &[u8]) -> Result<Reply> {
     let container = call.container()?;
     decode::check_consistency(call.headers)?;
-    decode::session(call.headers)?;
+    let session = decode::session(call.headers)?;
     let key = decode::point_key(call.headers, &container)?;
     call.access.check_key(Some(&key))?;
     let parsed = batch::parse(body)?;
     let shape = Shape::of(call, &parsed);
     let partition = container.partition_of(&key);
+    // Writes are decided on what is current, whatever the client has seen.
+    if parsed.iter().any(|one| matches!(one.operation, BatchOperation::Read(..))) {
+        let checked = container.check_session(session.as_ref(), partition);
+        checked.map_err(|error| Failure::at(error, &container, partition))?;
+    }
     if let Some((at, error)) = misplaced(call, &container, &key, &parsed) {
         let mut outcomes: Vec<Outcome> = parsed.iter().map(|_| None).collect();
         let charge = engine::charge::of_failure(&error);

@@ -373,6 +373,40 @@ async fn trap_25_a_failed_batch_answers_for_every_operation() {
 }
 
 #[tokio::test]
+async fn batches_that_read_look_at_session_tokens_and_versions() {
+    let (_server, client) = Server::with_container().await;
+    let item = json!({"id": "a", "pk": 1});
+    let made = client.request("POST", ITEMS).key("1").json(&item).send().await.expect(201);
+    let etag = made.json()["_etag"].clone();
+    let send = |is_atomic: &'static str, session: &'static str, operation: Value| {
+        client
+            .request("POST", ITEMS)
+            .header("x-ms-cosmos-is-batch-request", "True")
+            .header("x-ms-cosmos-batch-atomic", is_atomic)
+            .header("x-ms-session-token", session)
+            .key("1")
+            .json(&json!([operation]))
+            .send()
+    };
+    let (now, later) = ("0:-1#1", "0:-1#999999");
+    let read = json!({"operationType": "Read", "id": "a"});
+    send("True", now, read.clone()).await.expect(200);
+    send("True", later, read).await.expect_sub(404, "1002");
+    let write = json!({"operationType": "Upsert", "resourceBody": item});
+    send("True", later, write).await.expect(200);
+    let item = client.request("GET", "/dbs/d/colls/c/docs/a").key("1").send().await.expect(200);
+    assert_ne!(item.json()["_etag"], etag);
+    for name in ["ifMatch", "ifNoneMatch"] {
+        for (version, status) in [(&item.json()["_etag"], 304), (&etag, 200)] {
+            let mut read = json!({"operationType": "Read", "id": "a", "partitionKey": "[1]"});
+            read[name] = version.clone();
+            let found = send("False", now, read).await.expect(200).json();
+            assert_eq!(found[0]["statusCode"], status, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn trap_28_offers_and_partition_deletes_are_signed_their_own_way() {
     let (_server, client) = Server::with_container().await;
     let offers = client.get("/offers").await.expect(200).rows();
