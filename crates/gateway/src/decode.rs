@@ -1,6 +1,7 @@
 //! From headers and bodies to what the engine takes. Nothing is guessed: what a client sends and
 //! we do not understand is refused with a sentence that says what was expected.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use engine::ops::{
@@ -14,7 +15,8 @@ use item::{Draft, IngestError, Value};
 use model::SessionToken;
 use model::epk::{EffectivePartitionKey, EpkRange};
 use model::partition_key::PartitionKey;
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::error::{Result, invalid, not_supported};
@@ -404,11 +406,52 @@ pub fn query(body: &[u8]) -> Result<QueryText> {
     Ok(QueryText { text: spec.query, parameters })
 }
 
-#[derive(Deserialize)]
+/// Of a name that comes twice the last counts: the Java SDK, where several of its threads send one
+/// query, now and then writes `parameters` twice.
 struct QuerySpec<'b> {
     query: String,
-    #[serde(borrow)]
     parameters: Option<Vec<Parameter<'b>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum QueryField {
+    Query,
+    Parameters,
+    #[serde(other)]
+    Other,
+}
+
+impl<'de: 'b, 'b> Deserialize<'de> for QuerySpec<'b> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Fields<'b>(PhantomData<&'b ()>);
+
+        impl<'de: 'b, 'b> Visitor<'de> for Fields<'b> {
+            type Value = QuerySpec<'b>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object with a query")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<QuerySpec<'b>, A::Error> {
+                let (mut query, mut parameters) = (None, None);
+                while let Some(field) = map.next_key()? {
+                    match field {
+                        QueryField::Query => query = Some(map.next_value()?),
+                        QueryField::Parameters => parameters = map.next_value()?,
+                        QueryField::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                let query = query.ok_or_else(|| A::Error::missing_field("query"))?;
+                Ok(QuerySpec { query, parameters })
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
 }
 
 #[derive(Deserialize)]

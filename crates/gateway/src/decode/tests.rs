@@ -176,6 +176,13 @@ fn queries_with_and_without_parameters() {
     let spec = query(body).unwrap();
     assert_eq!(spec.parameters[0].0, "@v");
     assert_eq!(spec.parameters[0].1.to_json(), r#"{"a":[100]}"#);
+    let body = br#"{"query":"SELECT 1","parameters":[{"name":"@v","value":1}],"more":[{}],
+        "parameters":[{"name":"@w","value":2}]}"#;
+    assert_eq!(query(body).unwrap().parameters[0].0, "@w", "the last of two counts");
+    assert!(query(br#"{"query":"SELECT 1","parameters":null}"#).unwrap().parameters.is_empty());
+    for wrong in ["{}", r#"{"parameters":[]}"#, "[]", r#"{"query":1}"#, r#"{"query":"SELECT 1""#] {
+        assert!(is_invalid(query(wrong.as_bytes())), "{wrong}");
+    }
 }
 
 #[test]
