@@ -10,7 +10,7 @@ use model::partition_key::PartitionKey;
 use model::rid::ChildKind;
 use model::{Rid, SessionToken};
 use parking_lot::RwLock;
-use storage::shape::{Layout, Partition, Shape};
+use storage::shape::{Layout, LogicalKey, Partition, Shape};
 use storage::verify::read_sums;
 use storage::visibility::{Erasure, Visibility};
 use store::{Space, Store, View};
@@ -258,6 +258,12 @@ impl Selection {
         self.range.as_ref().is_none_or(|range| {
             range.contains(&EffectivePartitionKey::of(&container.layout.key_definition, key))
         })
+    }
+
+    /// The logical partition, if it is just one.
+    pub fn logical_key(&self, container: &Container) -> Option<LogicalKey> {
+        let (layout, key) = (&container.layout, self.key.as_ref()?);
+        layout.key_definition.is_complete(key).then(|| LogicalKey::new(layout, key.clone()))
     }
 
     /// Whether every item of the physical partitions is in the selection.

@@ -127,9 +127,7 @@ impl Engine {
 impl Core {
     /// Has the partitions of a page pay for it; the first one for an empty page.
     fn spend_on(&self, ctx: &Ctx, container: &Container, selection: &Selection, shares: Shares) {
-        let definition = &container.layout.key_definition;
-        let key = selection.key.clone().filter(|key| definition.is_complete(key));
-        let key = key.map(|key| LogicalKey::new(&container.layout, key));
+        let key = selection.logical_key(container);
         let nobody = shares.0.is_empty().then(|| selection.partitions.first()).flatten();
         for (number, charge) in shares.0.into_iter().chain(nobody.map(|&n| (n, charge::MISS))) {
             self.spend(ctx, container, number, key.as_ref(), charge);
@@ -283,10 +281,10 @@ impl<'a> Walk<'a> {
     ) -> Result<(Vec<Item>, Option<Place>)> {
         let mut items = Vec::new();
         let mut bytes = 0;
+        let (first, to) = ordinals(self.selection.logical_key(self.container).as_ref());
         while let Some(&number) = self.selection.partitions.get(place.index) {
             let reader = self.reader(number);
-            let (from, to) = self.ordinals();
-            let from = place.ordinal.max(from);
+            let from = place.ordinal.max(first);
             let found = reader.items(from, to, ROWS, limits::PAGE_BYTES_MAX)?;
             for item in found.items {
                 if !self.selection.is_whole() && !self.is_selected(reader.key_of(&item)) {
@@ -311,18 +309,6 @@ impl<'a> Walk<'a> {
             }
         }
         Ok((items, None))
-    }
-
-    /// The logical partition, if it is just one.
-    fn logical_key(&self) -> Option<LogicalKey> {
-        let layout = &self.container.layout;
-        let key = self.selection.key.as_ref()?;
-        layout.key_definition.is_complete(key).then(|| LogicalKey::new(layout, key.clone()))
-    }
-
-    /// The ordinals that can be in the selection.
-    fn ordinals(&self) -> (u64, u64) {
-        self.logical_key().map_or((0, 1 << 60), |key| locality_bounds(key.locality))
     }
 
     fn changes(&self, ctx: &Ctx, request: &ChangeFeedRequest) -> Result<Changes> {
@@ -370,11 +356,12 @@ impl<'a> Walk<'a> {
         changes: &mut Changes,
     ) -> Result<Option<(u64, bool)>> {
         let reader = self.reader(number);
-        let run = match self.all_of_few(&reader, after)? {
+        let key = self.selection.logical_key(self.container);
+        let run = match self.all_of_few(&reader, key.as_ref(), after)? {
             Some(items) => change_log::latest_of(items, self.view, reader.partition, after),
             None => {
-                let (from, to) = self.ordinals();
-                let rows_max = match (self.selection.is_whole(), self.logical_key()) {
+                let (from, to) = ordinals(key.as_ref());
+                let rows_max = match (self.selection.is_whole(), key) {
                     (true, _) => room,
                     (false, None) => room.max(ROWS),
                     (false, Some(_)) => room.max(SIEVED_ROWS),
@@ -399,15 +386,20 @@ impl<'a> Walk<'a> {
 
     /// All items of the selection, if it is a small logical partition and more than that has changed
     /// around it.
-    fn all_of_few(&self, reader: &PartitionReader<'_>, after: u64) -> Result<Option<Vec<Item>>> {
-        let Some(key) = self.logical_key() else { return Ok(None) };
-        let [items, bytes] = reader.totals(Some(&key))?.map(|sum| sum.max(0) as u64);
+    fn all_of_few(
+        &self,
+        reader: &PartitionReader<'_>,
+        key: Option<&LogicalKey>,
+        after: u64,
+    ) -> Result<Option<Vec<Item>>> {
+        let Some(key) = key else { return Ok(None) };
+        let [items, bytes] = reader.totals(Some(key))?.map(|sum| sum.max(0) as u64);
         let behind = self.view.position(reader.partition.log).saturating_sub(after);
         if items > FEW_ITEMS || bytes > FEW_BYTES || behind <= items {
             return Ok(None);
         }
         // Others may have the same locality.
-        let (from, to) = locality_bounds(key.locality);
+        let (from, to) = ordinals(Some(key));
         let found = reader.items(from, to, 2 * FEW_ITEMS as usize, 2 * FEW_BYTES as usize)?;
         Ok((!found.is_cut).then_some(found.items))
     }
@@ -456,6 +448,11 @@ impl<'a> Walk<'a> {
             ChangeFeedStart::Etag(etag) => Positions::parse(etag, &self.selection.partitions)?,
         })
     }
+}
+
+/// The ordinals that items of a logical partition, or of all, can have.
+fn ordinals(key: Option<&LogicalKey>) -> (u64, u64) {
+    key.map_or((0, 1 << 60), |key| locality_bounds(key.locality))
 }
 
 /// The part of a run that fits a page: whole transactions, at least one.

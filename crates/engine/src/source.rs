@@ -72,9 +72,11 @@ impl<'a> ContainerSource<'a> {
         let composites = Composites::of(container, &shape);
         let view = core.store.view();
         let erasures = container.published_erasures(&view);
-        let layout = &container.layout;
-        let key = selection.key.as_ref().filter(|key| layout.key_definition.is_complete(key));
-        let fixed = key.map(|key| (LogicalKey::new(layout, key.clone()), values_of(key)));
+        let key = selection.logical_key(container);
+        let fixed = key.map(|key| {
+            let values = values_of(&key.key);
+            (key, values)
+        });
         let opened = selection.partitions.iter().map(|_| AtomicBool::new(false)).collect();
         let logical = Logical::default();
         ContainerSource {

@@ -73,19 +73,17 @@ struct RawOperation<'b> {
 
 impl RawOperation<'_> {
     fn check(&self, at: usize) -> Result<Operation> {
-        let condition = |text: &Option<String>| {
-            text.as_deref().map_or(EtagCondition::None, EtagCondition::parse)
+        let condition = |text: Option<&String>| {
+            text.map_or(EtagCondition::None, |text| EtagCondition::parse(text))
         };
+        let (if_match, if_none_match) = (self.if_match.as_ref(), self.if_none_match.as_ref());
         let operation = match self.kind(at)? {
             // Whichever way a read names a version, the client has it: so does the service see it.
-            Kind::Read(id) => {
-                let known = self.if_none_match.as_ref().or(self.if_match.as_ref()).cloned();
-                BatchOperation::Read(id, condition(&known))
-            }
+            Kind::Read(id) => BatchOperation::Read(id, condition(if_none_match.or(if_match))),
             Kind::Write(kind) => BatchOperation::Write(WriteItem {
                 kind,
-                if_match: condition(&self.if_match),
-                if_none_match: condition(&self.if_none_match),
+                if_match: condition(if_match),
+                if_none_match: condition(if_none_match),
                 is_indexed: decode::indexing_directive(
                     self.indexing_directive.as_deref().unwrap_or_default(),
                 )?,
