@@ -1,8 +1,9 @@
 //! `cargo xtask …`: what contributors and CI run. Needs nothing but cargo.
 //!
 //! LAYOUT     `test` (the list of steps), `conformance` (Microsoft's SDKs and a browser against the
-//!            release binary), `release` (an optimized build), `tidy` (what a reader would otherwise have to check), `licenses`, `tally`
-//!            (counting tests in the output of their runners), `run` (processes), `workspace`.
+//!            release binary), `release` (an optimized build), `tidy` (what a reader would otherwise
+//!            have to check), `licenses`, `tally` (counting tests in the output of their runners),
+//!            `run` (processes), `workspace`.
 
 mod conformance;
 mod licenses;

@@ -82,12 +82,14 @@ impl Tools {
     /// Builds the server with more flags for the compiler. The target is named so that they are for
     /// the server alone, not for what is run to build it.
     fn compile(&self, workspace: &Workspace, target: &Path, flags: &str) -> Result<PathBuf> {
+        // Apart, since a path may have blanks in it.
         let own = std::env::var("RUSTFLAGS").unwrap_or_default();
+        let flags: Vec<&str> = own.split_whitespace().chain([flags]).collect();
         let mut command = cargo();
         command
             .args(["build", "--release", "-p", "server", "--target", &self.host, "--target-dir"])
             .arg(target)
-            .env("RUSTFLAGS", format!("{own} {flags}").trim())
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
             .current_dir(&workspace.root);
         run(&mut command)?;
         Ok(target.join(&self.host).join("release").join(binary_name()))
