@@ -210,7 +210,7 @@ impl Data for Activity {
             self.target(user, at * STRIDE % self.targets()),
             any.next() % 8,
             any.next() % 600,
-            date(slot(at, self.each)),
+            date(slot(number, self.count())),
         )
     }
 }
@@ -294,7 +294,7 @@ mod tests {
     fn activity() {
         let activity = Activity { users: 10, each: 500 };
         let items = items(&activity);
-        assert_eq!(items.len(), 5000);
+        assert_eq!((items.len(), distinct(&items, "creationDate")), (5000, 5000));
         let user = activity.user(3);
         let own: Vec<Value> = items.iter().filter(|item| item["userId"] == user).cloned().collect();
         assert_eq!((own.len(), distinct(&own, "creationDate")), (500, 500));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   LOCK      locked by the process that has the store open
-//!   FORMAT    "cosmolabe 4\n": version of everything below
+//!   FORMAT    "cosmolabe 5\n": version of everything below
 //!   STATE     how the last process left: "clean", "sync" or "relaxed"
 //!   engine/   journals, tables and the list of them: see `engine`
 //! ```
@@ -29,8 +29,8 @@ const ENGINE_EXISTS: &str = crate::engine::manifest::NAME;
 const NEW: &str = "new";
 
 /// The only format this version reads and writes. Since 3 the engine is our own,
-/// since 4 blocks have their keys together.
-const FORMAT_VERSION: u32 = 4;
+/// since 4 blocks have their keys together, since 5 marks of them.
+const FORMAT_VERSION: u32 = 5;
 
 /// How often, and how long in between, a lock that is held is tried.
 const LOCK_TRIES: u32 = 10;

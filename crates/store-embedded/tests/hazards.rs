@@ -39,14 +39,14 @@ fn another_format_is_refused() {
     let directory = temporary();
     drop(open(directory.path()));
     let format = directory.path().join("FORMAT");
-    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 4\n");
-    std::fs::write(&format, "cosmolabe 5\n").unwrap();
-    assert!(refusal(directory.path()).contains("newer version (format 5"));
+    assert_eq!(std::fs::read_to_string(&format).unwrap(), "cosmolabe 5\n");
+    std::fs::write(&format, "cosmolabe 6\n").unwrap();
+    assert!(refusal(directory.path()).contains("newer version (format 6"));
     std::fs::write(&format, "cosmolabe 2\n").unwrap();
     assert!(refusal(directory.path()).contains("earlier version (format 2"));
     std::fs::write(&format, "something else").unwrap();
     assert!(refusal(directory.path()).contains("not understood"));
-    std::fs::write(&format, "cosmolabe 4\n").unwrap();
+    std::fs::write(&format, "cosmolabe 5\n").unwrap();
     open(directory.path());
 }
 
@@ -65,7 +65,7 @@ fn a_foreign_directory_is_refused() {
 fn an_interrupted_creation_is_done_again() {
     let directory = temporary();
     let engine = directory.path().join("engine");
-    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 4\n").unwrap();
+    std::fs::write(directory.path().join("FORMAT"), "cosmolabe 5\n").unwrap();
     std::fs::create_dir_all(&engine).unwrap();
     std::fs::write(engine.join("MANIFEST.new"), "cosmolabe ta").unwrap();
     let store = open(directory.path());

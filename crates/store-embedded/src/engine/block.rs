@@ -1,8 +1,9 @@
 //! Some entries of a table in order of keys: what is read, checked and cached at once.
 //!
 //! ```text
-//!   head*  value*  restart*  restarts u32                                    little-endian
+//!   head*  value*  mark*  restart*  restarts u32                             little-endian
 //!   head    = shared, rest, value: varints; key without its shared start
+//!   mark    = a byte of the key's tail; as many as fill the last interval
 //!   restart = where its head is u32, where its value is u32
 //! ```
 //!
@@ -11,17 +12,25 @@
 //!
 //! Keys lie together, apart from values: a search in a block that is in memory, but in no cache of
 //! the processor, waits for one or two lines of it and not for one per entry.
+//!
+//! Marks tell which intervals cannot have a key with one of the wanted tails, sixteen to
+//! thirty-two keys at a time: whoever looks for the few entries of one logical partition among
+//! everybody's puts together the keys of few intervals.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::tail_of;
+use memchr::{memchr, memrchr};
+use store::{Direction, tail_of};
 
 use super::Entry;
 
 const RESTART_EVERY: usize = 16;
 const RESTART_BYTES: usize = 8;
+/// Which byte of a tail is its mark: tails are ordinals, which begin with 28 bits that those of a
+/// logical partition share, and the last eight of these are as random as any.
+const MARK_SHIFT: u32 = 36;
 /// Parts of larger blocks are copied, unless they are most of it.
 const SHARED_BYTES_MAX: usize = 8 << 10;
 
@@ -31,6 +40,7 @@ pub(crate) struct BlockBuilder {
     /// The heads; once finished, the block.
     bytes: Vec<u8>,
     values: Vec<u8>,
+    marks: Vec<u8>,
     /// Where heads and values of restarts are among heads and values.
     restarts: Vec<[u32; 2]>,
     last_key: Vec<u8>,
@@ -56,6 +66,7 @@ impl BlockBuilder {
         put_varint(&mut self.bytes, value.map_or(0, |value| value.len() + 1));
         self.bytes.extend_from_slice(&key[shared..]);
         self.values.extend_from_slice(value.unwrap_or_default());
+        self.marks.push(mark_of(tail_of(key)));
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
         self.len += 1;
@@ -72,13 +83,16 @@ impl BlockBuilder {
 
     /// Bytes so far.
     pub(crate) fn size(&self) -> usize {
-        self.bytes.len() + self.values.len() + RESTART_BYTES * self.restarts.len() + 4
+        let interval_bytes = RESTART_BYTES + RESTART_EVERY;
+        self.bytes.len() + self.values.len() + interval_bytes * self.restarts.len() + 4
     }
 
     /// The block; the builder begins the next one.
     pub(crate) fn finish(&mut self) -> &[u8] {
         let heads = self.bytes.len() as u32;
         self.bytes.append(&mut self.values);
+        self.marks.resize(RESTART_EVERY * self.restarts.len(), 0);
+        self.bytes.append(&mut self.marks);
         for [head, value] in &self.restarts {
             self.bytes.extend_from_slice(&head.to_le_bytes());
             self.bytes.extend_from_slice(&(heads + value).to_le_bytes());
@@ -100,7 +114,7 @@ pub(crate) struct Block {
     bytes: Bytes,
     /// Where the heads end and the values begin.
     heads_end: usize,
-    /// Where the values end and the restarts begin.
+    /// Where the marks end and the restarts begin.
     end: usize,
     restarts: usize,
 }
@@ -114,7 +128,8 @@ impl Block {
         let end = tail.checked_sub(restarts.checked_mul(RESTART_BYTES)?)?;
         let first = bytes.get(end + 4..end + RESTART_BYTES).filter(|_| restarts > 0)?;
         let heads_end = u32::from_le_bytes(first.try_into().ok()?) as usize;
-        (heads_end <= end).then_some(Block { bytes, heads_end, end, restarts })
+        let marks = end.checked_sub(restarts.checked_mul(RESTART_EVERY)?)?;
+        (heads_end <= marks).then_some(Block { bytes, heads_end, end, restarts })
     }
 
     /// A part of it that stays when the block goes. It keeps all of the block in memory, so it is a
@@ -195,6 +210,29 @@ impl Block {
         self.restarts
     }
 
+    /// Takes the next of some intervals in which a key may have the mark, and those passed over on
+    /// the way there.
+    pub(crate) fn next_marked(
+        &self,
+        intervals: &mut std::ops::Range<usize>,
+        direction: Direction,
+        mark: u8,
+    ) -> Option<usize> {
+        let marks = self.end - RESTART_EVERY * (self.restarts - intervals.start);
+        let marks = &self.bytes[marks..marks + RESTART_EVERY * intervals.len()];
+        let found = match direction {
+            Direction::Forward => memchr(mark, marks),
+            Direction::Backward => memrchr(mark, marks),
+        };
+        let found = found.map(|at| intervals.start + at / RESTART_EVERY);
+        match (direction, found) {
+            (_, None) => intervals.end = intervals.start,
+            (Direction::Forward, Some(found)) => intervals.start = found + 1,
+            (Direction::Backward, Some(found)) => intervals.end = found,
+        }
+        found
+    }
+
     /// Looks at the keys of an interval: those from `start` on and before `end` whose tails are
     /// wanted are in the sieve afterwards.
     pub(crate) fn sieve(
@@ -230,6 +268,19 @@ impl Block {
                 sieve.ends.push(sieve.found.len());
             }
         }
+    }
+
+    /// The last key.
+    pub(crate) fn last_key(&self) -> Vec<u8> {
+        let (mut at, _) = self.restart(self.restarts - 1);
+        let mut key = Vec::new();
+        while at < self.heads_end {
+            let raw = self.raw(at);
+            key.truncate(raw.shared);
+            key.extend_from_slice(&self.bytes[raw.key]);
+            at = raw.next;
+        }
+        key
     }
 
     /// The first key of an interval.
@@ -542,6 +593,21 @@ impl BlockCursor {
             (at, value, last) = (raw.next, value + raw.value_bytes, key_start);
         }
     }
+}
+
+/// The mark that all keys with these tails have; nothing if they have different ones.
+pub(crate) fn mark_of_all(tails: &std::ops::Range<u64>) -> Option<u8> {
+    let last = tails.end.checked_sub(1)?;
+    (tails.start >> MARK_SHIFT == last >> MARK_SHIFT).then(|| mark_of(last))
+}
+
+fn mark_of(tail: u64) -> u8 {
+    (tail >> MARK_SHIFT) as u8
+}
+
+/// How many keys are passed over with some intervals, at most.
+pub(crate) fn keys_of(intervals: usize) -> usize {
+    RESTART_EVERY * intervals
 }
 
 /// How many first bytes two strings have in common.

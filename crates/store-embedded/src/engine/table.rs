@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use store::{Direction, Error, Result, Sieved, Wanted};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::block::{Block, BlockBuilder, BlockCursor, Sieve};
+use super::block::{Block, BlockBuilder, BlockCursor, Sieve, keys_of, mark_of_all};
 use super::cache::{BlockCache, Kept, Shelves};
 use super::filter::{Filter, hash};
 use super::gather::Gather;
@@ -334,6 +334,7 @@ impl Table {
         act: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Sieved> {
         let (mut sieve, mut keys) = (Sieve::default(), 0);
+        let mark = mark_of_all(&wanted.tails);
         let first = self.index.block_of(start);
         let last = end.map_or(self.index.len(), |end| self.index.block_of(end));
         let mut blocks = first..self.index.len().min(last + 1);
@@ -342,8 +343,18 @@ impl Table {
             // Where the range begins and ends; in between all keys are within it.
             let from = (number == first).then(|| block.interval_of(start));
             let to = end.filter(|_| number >= last).map(|end| block.interval_of(end));
-            let mut intervals = from.unwrap_or(0)..to.map_or(block.intervals(), |to| to + 1);
-            while let Some(interval) = step(&mut intervals, direction) {
+            // The end itself is not in the range: an interval that begins there has nothing of it.
+            let is_before_end = |to| end.is_none_or(|end| block.first_key(to) < end);
+            let behind = |to| to + usize::from(is_before_end(to));
+            let mut intervals = from.unwrap_or(0)..to.map_or(block.intervals(), behind);
+            loop {
+                let left = intervals.len();
+                let next = match mark {
+                    Some(mark) => block.next_marked(&mut intervals, direction, mark),
+                    None => step(&mut intervals, direction),
+                };
+                keys += keys_of(left - intervals.len() - usize::from(next.is_some()));
+                let Some(interval) = next else { break };
                 let is_end = from == Some(interval) || to == Some(interval);
                 let within = is_end.then_some((start, end));
                 block.sieve(interval, within, &wanted.tails, &mut sieve);
@@ -361,6 +372,13 @@ impl Table {
                     };
                     return Ok(Sieved { keys, last: Some(last) });
                 }
+            }
+            if keys >= wanted.keys_max && !blocks.is_empty() {
+                let last = match direction {
+                    Direction::Forward => block.last_key(),
+                    Direction::Backward => block.first_key(0).to_vec(),
+                };
+                return Ok(Sieved { keys, last: Some(last) });
             }
         }
         Ok(Sieved { keys, last: None })
@@ -593,7 +611,7 @@ mod tests {
         Table::open(path, 1, &Arc::new(BlockCache::new(1 << 16)))
     }
 
-    fn tunings() -> impl Iterator<Item = Tuning> {
+    fn tunings() -> impl Iterator<Item = Tuning> + Clone {
         let tunings = [(200, true), (4096, false), (4096, true)];
         tunings.into_iter().map(|(block_bytes, has_filter)| Tuning { block_bytes, has_filter })
     }
@@ -627,6 +645,84 @@ mod tests {
                 assert_eq!(table.from(&key, Reads::Again).unwrap().key(), behind);
                 let before = model.range(..key.clone()).next_back().map(|(key, _)| key.as_slice());
                 assert_eq!(table.before(Some(&key), Reads::Again).unwrap().key(), before);
+            }
+        }
+    }
+
+    /// Every key of a range with one of the tails, going on wherever the sieve stopped.
+    fn sieved(
+        table: &Table,
+        (start, end): (&[u8], &[u8]),
+        direction: Direction,
+        wanted: &Wanted,
+    ) -> (Vec<Vec<u8>>, usize) {
+        let (mut start, mut end) = (start.to_vec(), end.to_vec());
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        while start < end {
+            let mut act = |key: &[u8]| {
+                found.push(key.to_vec());
+                found.len() % 5 > 0
+            };
+            let range = (&start[..], Some(&end[..]));
+            let sieved = table.sieve(range, direction, wanted, &mut act).unwrap();
+            looked_at += sieved.keys;
+            match (sieved.last, direction) {
+                (None, _) => break,
+                (Some(last), Direction::Forward) => start = [&last[..], &[0]].concat(),
+                (Some(last), Direction::Backward) => end = last,
+            }
+        }
+        (found, looked_at)
+    }
+
+    #[test]
+    fn sieves_let_through_what_is_wanted() {
+        let directory = tempfile::tempdir().unwrap();
+        for (seed, tuning) in (0..30).zip(tunings().cycle()) {
+            let random = Random::from_seed(seed);
+            let below = |most: u64| random.next() % most;
+            // Values that many share or none does, and tails of few or many logical partitions;
+            // 40 and 40 + 256 have the same mark.
+            let localities = [1, 3, 100, 600][below(4) as usize];
+            let values = [5, 300, u64::MAX][below(3) as usize];
+            let entry = |_| {
+                let key = [
+                    below(values).to_be_bytes(),
+                    (below(localities) << 36 | below(9)).to_be_bytes(),
+                ];
+                (key.concat(), (below(9) > 0).then(Vec::new))
+            };
+            let model: Model = (0..[3, 100, 3_000][below(3) as usize]).map(entry).collect();
+            let path = directory.path().join(format!("{seed}"));
+            write(&path, &model, tuning);
+            let table = open(&path).unwrap();
+            for _ in 0..40 {
+                let locality = below(localities + 1) << 36;
+                let tails = match below(4) {
+                    0 => locality..locality + 5,
+                    1 => locality..locality + (3 << 36),
+                    _ => locality..locality + (1 << 36),
+                };
+                let wanted = Wanted { tails, keys_max: [1, 40, 9_000][below(3) as usize] };
+                let any = || match model.keys().nth(below(model.len() as u64) as usize) {
+                    Some(key) if below(3) > 0 => key.clone(),
+                    _ => below(values).to_be_bytes().to_vec(),
+                };
+                let (start, end) =
+                    if below(4) == 0 { (vec![], vec![255; 9]) } else { (any(), any()) };
+                if start >= end {
+                    continue;
+                }
+                let live =
+                    model.range(start.clone()..end.clone()).filter(|(_, value)| value.is_some());
+                let mut expect: Vec<_> = live.clone().map(|(key, _)| key.clone()).collect();
+                expect.retain(|key| wanted.tails.contains(&store::tail_of(key)));
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let (found, looked_at) = sieved(&table, (&start, &end), direction, &wanted);
+                    assert_eq!(found, expect, "seed {seed}, {wanted:?}, {direction:?}");
+                    assert!(looked_at >= live.clone().count());
+                    expect.reverse();
+                }
             }
         }
     }
