@@ -218,8 +218,7 @@ impl Block {
         direction: Direction,
         mark: u8,
     ) -> Option<usize> {
-        let marks = self.end - RESTART_EVERY * (self.restarts - intervals.start);
-        let marks = &self.bytes[marks..marks + RESTART_EVERY * intervals.len()];
+        let marks = self.marks(intervals.clone());
         let found = match direction {
             Direction::Forward => memchr(mark, marks),
             Direction::Backward => memrchr(mark, marks),
@@ -231,6 +230,68 @@ impl Block {
             (Direction::Backward, Some(found)) => intervals.end = found,
         }
         found
+    }
+
+    /// Does the same as [`sieve`](Block::sieve) for tails that have a mark. Only keys with the mark
+    /// are put together, and nothing behind the last of them is looked at.
+    pub(crate) fn sieve_marked(
+        &self,
+        interval: usize,
+        mark: u8,
+        within: Option<(&[u8], Option<&[u8]>)>,
+        tails: &std::ops::Range<u64>,
+        sieve: &mut Sieve,
+    ) {
+        sieve.clear();
+        sieve.looked_at = RESTART_EVERY;
+        let marks = self.marks(interval..interval + 1);
+        let Some(last) = memrchr(mark, marks) else { return };
+        let (mut at, _) = self.restart(interval);
+        let heads_end = self.interval_end(interval);
+        let mut heads = [Head::default(); RESTART_EVERY];
+        for (position, own) in marks[..=last].iter().enumerate() {
+            if at >= heads_end {
+                break;
+            }
+            let raw = self.raw(at);
+            at = raw.next;
+            heads[position] = Head { shared: raw.shared, start: raw.key.start };
+            if *own != mark || raw.is_deleted {
+                continue;
+            }
+            self.put_together(&heads[..=position], raw.key.end, &mut sieve.key);
+            let is_within = within.is_none_or(|(start, end)| {
+                start <= &sieve.key[..] && end.is_none_or(|end| &sieve.key[..] < end)
+            });
+            if is_within && tails.contains(&tail_of(&sieve.key)) {
+                sieve.found.extend_from_slice(&sieve.key);
+                sieve.ends.push(sieve.found.len());
+            }
+        }
+    }
+
+    /// Makes the key of the last of some heads, the first of which begins an interval. What it
+    /// shares with the heads before is taken from the nearest that has it.
+    fn put_together(&self, heads: &[Head], end: usize, key: &mut Vec<u8>) {
+        let Some((last, before)) = heads.split_last() else { return };
+        key.resize(last.shared + (end - last.start), 0);
+        key[last.shared..].copy_from_slice(&self.bytes[last.start..end]);
+        let mut missing = last.shared;
+        for head in before.iter().rev() {
+            if missing == 0 {
+                break;
+            }
+            if head.shared < missing {
+                let bytes = &self.bytes[head.start..head.start + (missing - head.shared)];
+                key[head.shared..missing].copy_from_slice(bytes);
+                missing = head.shared;
+            }
+        }
+    }
+
+    fn marks(&self, intervals: std::ops::Range<usize>) -> &[u8] {
+        let start = self.end - RESTART_EVERY * (self.restarts - intervals.start);
+        &self.bytes[start..start + RESTART_EVERY * intervals.len()]
     }
 
     /// Looks at the keys of an interval: those from `start` on and before `end` whose tails are
@@ -270,11 +331,29 @@ impl Block {
         }
     }
 
-    /// The last key.
-    pub(crate) fn last_key(&self) -> Vec<u8> {
-        let (mut at, _) = self.restart(self.restarts - 1);
+    /// The key behind which there is nothing of an interval left to look at, if to go on from there
+    /// is to get on: otherwise the interval has nothing of the range but its edge.
+    pub(crate) fn ahead(
+        &self,
+        interval: usize,
+        (start, end): (&[u8], Option<&[u8]>),
+        direction: Direction,
+    ) -> Option<Vec<u8>> {
+        match direction {
+            Direction::Forward => Some(self.last_key(interval)).filter(|last| &last[..] >= start),
+            Direction::Backward => {
+                let first = self.first_key(interval);
+                end.is_none_or(|end| first < end).then(|| first.to_vec())
+            }
+        }
+    }
+
+    /// The last key of an interval.
+    fn last_key(&self, interval: usize) -> Vec<u8> {
+        let (mut at, _) = self.restart(interval);
+        let end = self.interval_end(interval);
         let mut key = Vec::new();
-        while at < self.heads_end {
+        while at < end {
             let raw = self.raw(at);
             key.truncate(raw.shared);
             key.extend_from_slice(&self.bytes[raw.key]);
@@ -371,6 +450,13 @@ impl Block {
     }
 }
 
+/// A head that was passed: how much of its key is left out, and where the rest is.
+#[derive(Clone, Copy, Default)]
+struct Head {
+    shared: usize,
+    start: usize,
+}
+
 /// A place between two entries.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
@@ -381,8 +467,8 @@ pub(crate) struct Place {
 /// Keys that were found among those of an interval.
 #[derive(Default)]
 pub(crate) struct Sieve {
-    /// The key looked at last.
-    pub(crate) key: Vec<u8>,
+    /// The key put together last.
+    key: Vec<u8>,
     pub(crate) looked_at: usize,
     found: Vec<u8>,
     ends: Vec<usize>,

@@ -357,7 +357,11 @@ impl Table {
                 let Some(interval) = next else { break };
                 let is_end = from == Some(interval) || to == Some(interval);
                 let within = is_end.then_some((start, end));
-                block.sieve(interval, within, &wanted.tails, &mut sieve);
+                let tails = &wanted.tails;
+                match mark {
+                    Some(mark) => block.sieve_marked(interval, mark, within, tails, &mut sieve),
+                    None => block.sieve(interval, within, tails, &mut sieve),
+                }
                 keys += sieve.looked_at;
                 let mut found = 0..sieve.len();
                 while let Some(at) = step(&mut found, direction) {
@@ -365,19 +369,20 @@ impl Table {
                         return Ok(Sieved { keys, last: Some(sieve.get(at).to_vec()) });
                     }
                 }
-                if keys >= wanted.keys_max {
-                    let last = match direction {
-                        Direction::Forward => std::mem::take(&mut sieve.key),
-                        Direction::Backward => block.first_key(interval).to_vec(),
-                    };
+                if keys >= wanted.keys_max
+                    && let Some(last) = block.ahead(interval, (start, end), direction)
+                {
                     return Ok(Sieved { keys, last: Some(last) });
                 }
             }
-            if keys >= wanted.keys_max && !blocks.is_empty() {
-                let last = match direction {
-                    Direction::Forward => block.last_key(),
-                    Direction::Backward => block.first_key(0).to_vec(),
-                };
+            let edge = match direction {
+                Direction::Forward => block.intervals() - 1,
+                Direction::Backward => 0,
+            };
+            if keys >= wanted.keys_max
+                && !blocks.is_empty()
+                && let Some(last) = block.ahead(edge, (start, end), direction)
+            {
                 return Ok(Sieved { keys, last: Some(last) });
             }
         }
